@@ -1,0 +1,48 @@
+import pytest
+
+from search_r1.passages import MalformedReplyError, Passage, parse_reply
+
+DOCUMENT = {"id": "7", "contents": '"Ada Lovelace"\nAda was a mathematician.\nShe wrote.'}
+PASSAGE = ("7", "Ada Lovelace", "Ada was a mathematician.\nShe wrote.")
+
+
+def test_hits_with_scores() -> None:
+    reply = {"result": [[{"document": DOCUMENT, "score": 0.5}], []]}
+    assert parse_reply(reply, 2) == [[Passage(*PASSAGE, 0.5)], []]
+
+
+def test_documents_alone() -> None:
+    assert parse_reply({"result": [[DOCUMENT]]}, 1) == [[Passage(*PASSAGE, None)]]
+
+
+def test_title_and_text_come_before_contents() -> None:
+    document = {"id": 7, "title": 'The "Q"', "text": "t", "contents": '"other"\nother'}
+    assert parse_reply({"result": [[document]]}, 1) == [[Passage("7", 'The "Q"', "t")]]
+
+
+@pytest.mark.parametrize(
+    ("contents", "title", "text"),
+    [("Title\ntext", "Title", "text"), ("only text", "", "only text"), ("", "", "")],
+)
+def test_contents_without_quotes_or_without_a_title(contents: str, title: str, text: str) -> None:
+    assert parse_reply({"result": [[{"contents": contents}]]}, 1) == [[Passage("", title, text)]]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ([], "'result' is not a list"),
+        ({}, "'result' is not a list"),
+        ({"result": {}}, "'result' is not a list"),
+        ({"result": []}, "0 lists for 1 queries"),
+        ({"result": [[], []]}, "2 lists for 1 queries"),
+        ({"result": [None]}, r"result\[0\] is not a list"),
+        ({"result": [["text"]]}, r"result\[0\]\[0\] is not an object"),
+        ({"result": [[{"document": "text"}]]}, r"result\[0\]\[0\].document is not an object"),
+        ({"result": [[{"id": "1", "title": "t"}]]}, "neither 'contents' nor 'title' and 'text'"),
+        ({"result": [[{"document": DOCUMENT, "score": "high"}]]}, "score is not a number: 'high'"),
+    ],
+)
+def test_a_reply_that_breaks_the_api_is_refused(reply: object, reason: str) -> None:
+    with pytest.raises(MalformedReplyError, match=reason):
+        parse_reply(reply, 1)
