@@ -1,0 +1,113 @@
+"""Composes a training config: our files over verl's own schema, without importing verl.
+
+``compose("cpu_quickstart", ["algo=ppo", "trainer.total_training_steps=2"])``
+"""
+
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from search_r1.platform import PLATFORM_NAME, cpu_environment
+
+
+_REQUIRED_FIELDS = (
+    "actor_rollout_ref.model.path",
+    "data.train_files",
+    "data.val_files",
+    "trainer.experiment_name",
+)
+
+
+class ConfigError(ValueError):
+    """A config that cannot run; the message names the field and the fix."""
+
+
+def config_folder() -> Path:
+    """The folder of shipped configs: beside the package in a checkout, inside it when installed."""
+    package = Path(__file__).resolve().parent
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+def shipped_configs() -> list[str]:
+    """The names that `compose` takes without a path, sorted."""
+    names = [path.stem for path in config_folder().glob("*.yaml")]
+    return sorted(name for name in names if name != "base")
+
+
+def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """The full, resolved config `name` with hydra `overrides` applied.
+
+    Args:
+        name: A shipped config, or the path of a YAML file that names its own ``defaults``.
+        overrides: Hydra overrides, such as ``data.train_files=train.parquet`` or ``algo=ppo``.
+
+    Raises:
+        ConfigError: an unknown config, override or field, or a field without a value.
+    """
+    folder, stem = _locate(name)
+    try:
+        with initialize_config_dir(str(folder), version_base=None):
+            config = hydra_compose(stem, [f"hydra.searchpath={_search_path(folder)}", *overrides])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(f"config {name}: {error}") from error
+    return _finish(name, config)
+
+
+def environment(config: DictConfig) -> dict[str, str]:
+    """The environment variables that every process of the run needs."""
+    variables = {
+        "TENSORBOARD_DIR": os.environ.get("TENSORBOARD_DIR", f"{config.output_dir}/tensorboard"),
+        "WANDB_DIR": os.environ.get("WANDB_DIR", str(config.output_dir)),
+        "HYDRA_FULL_ERROR": "1",
+    }
+    if config.trainer.device == PLATFORM_NAME:
+        variables |= cpu_environment(config.cpu.kv_cache_gib)
+    return variables
+
+
+def _locate(name: str) -> tuple[Path, str]:
+    if name in shipped_configs():
+        return config_folder(), name
+    path = Path(name).resolve()
+    if path.suffix in {".yaml", ".yml"} and path.is_file():
+        return path.parent, path.stem
+    raise ConfigError(
+        f"config {name}: no such config; give a YAML file or one of {', '.join(shipped_configs())}"
+    )
+
+
+def _search_path(folder: Path) -> str:
+    spec = find_spec("verl")
+    if spec is None or spec.origin is None:
+        raise ConfigError("package verl is not installed: see README.md, Installation")
+    verl_configs = Path(spec.origin).parent / "trainer" / "config"
+    folders = [verl_configs] if folder == config_folder() else [config_folder(), verl_configs]
+    return "[" + ",".join(f"file://{path}" for path in folders) + "]"
+
+
+def _finish(name: str, config: DictConfig) -> DictConfig:
+    """Fill in what YAML cannot compute, and resolve, so that workers need no resolver of ours."""
+    missing = [field for field in _REQUIRED_FIELDS if OmegaConf.select(config, field) is None]
+    if missing:
+        hints = " ".join(f"{field}=..." for field in missing)
+        raise ConfigError(f"config {name}: {', '.join(missing)} must be given; add {hints}")
+    with open_dict(config):
+        config.output_dir = str(Path(config.output_dir).resolve())
+        rollout = config.actor_rollout_ref.rollout
+        if rollout.max_model_len is None:
+            rollout.max_model_len = config.data.max_prompt_length + config.data.max_response_length
+        env_vars = config.ray_kwargs.ray_init.runtime_env.get("env_vars") or {}
+        config.ray_kwargs.ray_init.runtime_env.env_vars = environment(config) | dict(env_vars)
+    try:
+        OmegaConf.resolve(config)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"config {name}: {error}") from error
+    return config

@@ -1,0 +1,74 @@
+"""Numbers about a batch of finished trajectories, for training steps and validations alike.
+
+A row is what the agent loop and the reward leave behind for one trajectory (see
+`search_r1.agent_loop.record` and `search_r1.rewards.compute_score`).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+Row = Mapping[str, Any]
+
+_MEANS = {
+    "search/searches_per_question": "searches",
+    "tokens/sampled": "sampled_tokens",
+    "tokens/inserted": "inserted_tokens",
+    "time/generate_s": "generate_seconds",
+    "time/search_s": "search_seconds",
+}
+
+
+def summarise(rows: Sequence[Row]) -> dict[str, float]:
+    """The metrics of a batch; an empty batch has none.
+
+    Returns:
+        Means per trajectory: ``reward/*`` per part of the reward, ``em/N_hop``, ``search/*``,
+        ``tokens/*``, ``time/*`` in seconds, and ``stop/*``, the share of each stop reason.
+    """
+    if not rows:
+        return {}
+    means = {name: fmean(row[field] for row in rows) for name, field in _MEANS.items()}
+    return means | _rates(rows) | _reward_parts(rows) | _em_by_hops(rows) | _stop_reasons(rows)
+
+
+def failed_search_rate(rows: Sequence[Row]) -> float:
+    """The share of searches that failed for good, in [0, 1]."""
+    return _share(rows, "failed_searches", "searches")
+
+
+def _rates(rows: Sequence[Row]) -> dict[str, float]:
+    inserted, sampled = _total(rows, "inserted_tokens"), _total(rows, "sampled_tokens")
+    return {
+        "search/valid_action_rate": _share(rows, "valid_actions", "turns"),
+        "search/failed_search_rate": failed_search_rate(rows),
+        "tokens/response": (inserted + sampled) / len(rows),
+        "tokens/masked_share": inserted / max(inserted + sampled, 1.0),
+    }
+
+
+def _total(rows: Sequence[Row], field: str) -> float:
+    return float(sum(row[field] for row in rows))
+
+
+def _share(rows: Sequence[Row], part: str, whole: str) -> float:
+    return _total(rows, part) / max(_total(rows, whole), 1.0)
+
+
+def _reward_parts(rows: Sequence[Row]) -> dict[str, float]:
+    parts = rows[0]["reward_parts"]
+    return {f"reward/{part}": fmean(row["reward_parts"][part] for row in rows) for part in parts}
+
+
+def _em_by_hops(rows: Sequence[Row]) -> dict[str, float]:
+    em: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["hops"]:
+            em[row["hops"]].append(row["reward_parts"]["em"])
+    return {f"em/{hops}_hop": fmean(values) for hops, values in sorted(em.items())}
+
+
+def _stop_reasons(rows: Sequence[Row]) -> dict[str, float]:
+    counts = Counter(row["stop_reason"] for row in rows)
+    return {f"stop/{reason}": count / len(rows) for reason, count in sorted(counts.items())}

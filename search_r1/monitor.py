@@ -1,0 +1,105 @@
+"""What verl's trainer does not know about search: its metrics, its trajectories, its failures.
+
+A mixin for the trainers of verl's registry (`search_r1.train` joins them), so that it sees every
+batch between rollout and update and every validation at its end.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from search_r1.files import write_lines
+from search_r1.metrics import Row, failed_search_rate, summarise
+
+logger = logging.getLogger(__name__)
+
+RECORD = "record"
+"""The reward's extra key that carries one trajectory's row, as JSON."""
+
+
+class SearchUnavailableError(RuntimeError):
+    """So many searches failed that training on this batch would teach the wrong thing."""
+
+
+class SearchMonitor:
+    """Adds search metrics, stores trajectories, and stops a run whose search engine is down."""
+
+    config: Any
+    global_steps: int
+    _validation_rows: list[Row]
+
+    def _balance_batch(self, batch: Any, metrics: dict[str, Any]) -> Any:  # noqa: ANN401
+        # The first of verl's steps that holds the batch: nothing has been trained on it yet.
+        rows = _rows_of(batch)
+        self._require_search(rows, expected=self._trajectories_per_step())
+        metrics.update(summarise(rows))
+        return super()._balance_batch(batch, metrics=metrics)  # type: ignore[misc]
+
+    def _require_search(self, rows: Sequence[Row], expected: int) -> None:
+        limit = self.config.search.max_failure_rate
+        failed = failed_search_rate(rows)
+        if failed > limit:
+            raise SearchUnavailableError(
+                f"step {self.global_steps}: {failed:.0%} of the searches failed, more than "
+                f"search.max_failure_rate={limit}; is a retrieval server up at "
+                f"{', '.join(self.config.search.urls)}? Resume with the same command."
+            )
+        lost = 1 - len(rows) / expected
+        if lost > limit:
+            raise SearchUnavailableError(
+                f"step {self.global_steps}: {lost:.0%} of the trajectories ended in an error, more "
+                f"than search.max_failure_rate={limit}; the errors are in the log above."
+            )
+
+    def _trajectories_per_step(self) -> int:
+        return int(self.config.data.train_batch_size * self.config.actor_rollout_ref.rollout.n)
+
+    def _val_metrics_update(
+        self,
+        data_sources: Sequence[str],
+        sample_uids: Sequence[str],
+        reward_extra_infos_dict: dict[str, list[Any]],
+        sample_turns: Sequence[int],
+        **kwargs: Any,  # noqa: ANN401
+    ) -> dict[str, float]:
+        records = reward_extra_infos_dict.pop(RECORD)
+        rows = [json.loads(record) for record in records if record is not None]
+        metrics = super()._val_metrics_update(  # type: ignore[misc]
+            data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **kwargs
+        )
+        self._require_search(rows, expected=max(len(records), 1))
+        return metrics | {f"val/{name}": value for name, value in summarise(rows).items()}
+
+    @staticmethod
+    def _write_generations(
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        gts: Sequence[object],
+        scores: Sequence[float],
+        reward_extra_infos_dict: Mapping[str, Sequence[Any]],
+        dump_path: str,
+        global_steps: int,
+    ) -> None:
+        """Write one JSON line per trajectory to ``dump_path/STEP.jsonl``."""
+        path = Path(dump_path) / f"{global_steps}.jsonl"
+        if RECORD in reward_extra_infos_dict:
+            write_lines(path, reward_extra_infos_dict[RECORD])
+        else:
+            pairs = zip(inputs, outputs, scores, strict=True)
+            write_lines(
+                path, (json.dumps({"input": i, "output": o, "score": s}) for i, o, s in pairs)
+            )
+        logger.info("%d trajectories in %s", len(inputs), path)
+
+
+def _rows_of(batch: Any) -> list[Row]:  # noqa: ANN401 - a transfer_queue.KVBatchMeta
+    import transfer_queue
+
+    data = transfer_queue.kv_batch_get(
+        keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
+    )
+    return [
+        json.loads(fields["reward_extra_info"][RECORD]) for fields in data["extra_fields"].tolist()
+    ]

@@ -1,0 +1,56 @@
+"""What verl 0.9.1 fixes in its code that a CPU needs otherwise: one function for each place.
+
+Each patch names the upstream line it answers; tests/search_r1/platform tells when upstream no
+longer needs it. They touch ``verl.utils`` only, which every worker imports before its engine.
+"""
+
+import functools
+from typing import Any
+
+import torch
+
+
+def apply() -> None:
+    """Apply every patch, once per process and before verl's workers are imported."""
+    use_gloo_once()
+    keep_memory_unpinned()
+    load_critics_with_sdpa()
+
+
+def use_gloo_once() -> None:
+    """verl/utils/distributed.py asks for ``cpu:gloo,cpu:gloo``; torch refuses a device twice."""
+    from verl.utils import distributed
+
+    distributed.initialize_global_process_group_ray = functools.partial(
+        distributed.initialize_global_process_group_ray, backend="gloo"
+    )
+
+
+def keep_memory_unpinned() -> None:
+    """verl/workers/engine/fsdp pins the memory of the reference model; pinning needs a driver."""
+    from verl.utils import fsdp_utils
+
+    offload_policy = fsdp_utils.CPUOffloadPolicy
+    fsdp_utils.CPUOffloadPolicy = lambda **_: offload_policy(pin_memory=False)
+
+
+def load_critics_with_sdpa() -> None:
+    """verl/utils/model.py loads critics with flash-attention, which has no CPU kernels."""
+    from verl.utils import model
+
+    model.load_valuehead_model = _load_critic
+
+
+def _load_critic(
+    local_path: str, torch_dtype: torch.dtype, model_config: Any, trust_remote_code: bool  # noqa: ANN401
+) -> torch.nn.Module:
+    from transformers import AutoModelForTokenClassification
+
+    critic: torch.nn.Module = AutoModelForTokenClassification.from_pretrained(
+        local_path,
+        dtype=torch_dtype,
+        config=model_config,
+        attn_implementation="sdpa",
+        trust_remote_code=trust_remote_code,
+    )
+    return critic
