@@ -55,13 +55,15 @@ def _parse_hit(hit: object, where: str) -> Passage:
 
 
 def _title_and_text(document: Mapping[str, object], where: str) -> tuple[str, str]:
-    title, text, contents = (document.get(name) for name in ("title", "text", "contents"))
+    contents, text = document.get("contents"), document.get("text")
+    title = document.get("title")
     if isinstance(title, str) and isinstance(text, str):
         return title, text
     if not isinstance(contents, str):
         raise MalformedReplyError(f"{where} has neither 'contents' nor 'title' and 'text'")
     first_line, line_break, rest = contents.partition("\n")
-    return (first_line.strip().strip('"'), rest) if line_break else ("", contents)
+    title = first_line.strip().removeprefix('"').removesuffix('"')
+    return (title, rest) if line_break else ("", contents)
 
 
 def _score(hit: Mapping[str, object], where: str) -> float | None:

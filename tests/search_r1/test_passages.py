@@ -22,9 +22,14 @@ def test_title_and_text_come_before_contents() -> None:
 
 @pytest.mark.parametrize(
     ("contents", "title", "text"),
-    [("Title\ntext", "Title", "text"), ("only text", "", "only text"), ("", "", "")],
+    [
+        ("Title\ntext", "Title", "text"),
+        ("only text", "", "only text"),
+        ("", "", ""),
+        ('""Heroes" (album)"\ntext', '"Heroes" (album)', "text"),
+    ],
 )
-def test_contents_without_quotes_or_without_a_title(contents: str, title: str, text: str) -> None:
+def test_contents_with_other_titles_or_none(contents: str, title: str, text: str) -> None:
     assert parse_reply({"result": [[{"contents": contents}]]}, 1) == [[Passage("", title, text)]]
 
 
