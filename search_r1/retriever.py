@@ -52,16 +52,16 @@ class Retriever(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverSettings:
-    """How to reach the retrieval server; times are in seconds."""
+    """How to reach the retrieval server."""
 
     urls: tuple[str, ...] = ("http://127.0.0.1:8000/retrieve",)
     """Replicas. Searches take turns among them, and a retry goes to the next one."""
-    deadline_s: float = 60.0
+    timeout_seconds: float = 30.0
     """For a whole search, with its retries and the waiting between them."""
-    attempt_timeout_s: float = 20.0
+    attempt_timeout_seconds: float = 10.0
     """For one attempt to connect, and then for the server to reply."""
     max_attempts: int = 4
-    backoff_s: float = 0.25
+    backoff_seconds: float = 0.25
     """Upper bound of the random wait before the first retry; it doubles with each retry."""
     max_connections: int = 128
     max_failure_rate: float = 0.2
@@ -115,7 +115,7 @@ class HttpRetriever:
         self.stats.calls += 1
         started = time.perf_counter()
         try:
-            results = await self._search_before_deadline(queries, top_k)
+            results = await self._search_in_time(queries, top_k)
         except RetrievalError as error:
             self.stats.failures += 1
             self._monitor.record_failure(error)
@@ -131,17 +131,15 @@ class HttpRetriever:
         if client:
             await client.aclose()
 
-    async def _search_before_deadline(
-        self, queries: Sequence[str], top_k: int
-    ) -> list[list[Passage]]:
+    async def _search_in_time(self, queries: Sequence[str], top_k: int) -> list[list[Passage]]:
         request = {"queries": list(queries), "topk": top_k, "return_scores": True}
         try:
-            async with asyncio.timeout(self._settings.deadline_s):
+            async with asyncio.timeout(self._settings.timeout_seconds):
                 results: list[list[Passage]] = await self._retrying()(
                     self._attempt, self._urls_in_turn(), request
                 )
         except TimeoutError:
-            reason = f"no reply before the deadline of {self._settings.deadline_s:g} s"
+            reason = f"no reply within {self._settings.timeout_seconds:g} seconds"
             raise RetrievalError(", ".join(self._settings.urls), reason) from None
         return [passages[:top_k] for passages in results]
 
@@ -159,7 +157,7 @@ class HttpRetriever:
     def _wait_s(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         asked_for = error.retry_after_s if isinstance(error, TransientRetrievalError) else 0.0
-        return max(asked_for, wait_random_exponential(self._settings.backoff_s)(state))
+        return max(asked_for, wait_random_exponential(self._settings.backoff_seconds)(state))
 
     def _count_retry(self, _state: RetryCallState) -> None:
         self.stats.retries += 1
@@ -192,8 +190,8 @@ class HttpRetriever:
         connections = self._settings.max_connections
         return httpx.AsyncClient(
             transport=self._transport,
-            # No limit for the wait for a free connection: the deadline of the search is one.
-            timeout=httpx.Timeout(self._settings.attempt_timeout_s, pool=None),
+            # No limit for the wait for a free connection: the time limit of the search is one.
+            timeout=httpx.Timeout(self._settings.attempt_timeout_seconds, pool=None),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
             # The server is a neighbour: a proxy that the environment names is not for it.
             trust_env=False,
