@@ -29,6 +29,9 @@ class Insert:
     passages: tuple[Passage, ...] = ()
 
 
+NOTHING = Insert("", [])
+
+
 def fit_passages(
     passages: Sequence[Passage], tokenizer: Tokenizer, max_tokens: int
 ) -> Insert | None:

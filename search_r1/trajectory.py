@@ -88,7 +88,7 @@ class Trajectory:
         """
         if logprobs is not None and len(logprobs) != len(ids):
             raise ValueError(f"the engine returned {len(logprobs)} logprobs for {len(ids)} tokens")
-        self.has_logprobs = self.has_logprobs and logprobs is not None
+        self.has_logprobs = self.has_logprobs and (logprobs is not None or not ids)
         self._append(ids, 1, logprobs)
 
     def append_inserted(self, ids: Sequence[int]) -> None:

@@ -21,6 +21,8 @@ def test_ids_mask_and_logprobs_grow_together() -> None:
 def test_an_engine_without_logprobs_is_remembered() -> None:
     trajectory = Trajectory([1])
     trajectory.append_sampled([2], [-0.5])
+    trajectory.append_sampled([], None)
+    assert trajectory.has_logprobs
     trajectory.append_sampled([3], None)
     assert not trajectory.has_logprobs
     assert trajectory.logprobs == [-0.5, 0.0]
