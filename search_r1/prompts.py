@@ -28,6 +28,10 @@ class Tag(StrEnum):
         """`text` between the opening and the closing tag."""
         return f"{self.opening}{text}{self.closing}"
 
+    def unwrap(self, text: str) -> str:
+        """What stands between the first opening and the last closing tag in `text`."""
+        return text.partition(self.opening)[2].rpartition(self.closing)[0]
+
 
 STOP_STRINGS = (Tag.SEARCH.closing, Tag.ANSWER.closing)
 """A turn ends as soon as the model has written one of these."""

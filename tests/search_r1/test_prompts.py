@@ -53,3 +53,9 @@ def test_the_invalid_action_message_names_both_tags() -> None:
     for tag in (Tag.SEARCH, Tag.ANSWER):
         assert tag.opening in INVALID_ACTION_MESSAGE
         assert tag.closing in INVALID_ACTION_MESSAGE
+
+
+def test_unwrap_takes_back_what_wrap_does() -> None:
+    wrapped = Tag.INFORMATION.wrap("x")
+    assert wrapped == "<information>x</information>"
+    assert Tag.INFORMATION.unwrap(f"\n\n{wrapped}\n\n") == "x"

@@ -1,0 +1,192 @@
+"""How good a finished trajectory is: pure functions of its answer, and the score verl asks for.
+
+In a config: `reward.custom_reward_function.path: pkg://search_r1.rewards`, `name: compute_score`,
+and weights other than those of the paper (EM alone, section 3.4) under `reward_kwargs`.
+"""
+
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from search_r1.prompts import Tag
+
+ROLLOUT = "rollout"
+"""Where `extra_info` holds the record of the rollout (`search_r1.result.RolloutResult.record`)."""
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_CLOSED_ANSWERS = {"yes", "no", "noanswer"}
+
+
+@dataclass(frozen=True, slots=True)
+class RewardWeights:
+    """What each part of a trajectory's reward is worth."""
+
+    em: float = 1.0
+    f1: float = 0.0
+    sub_em: float = 0.0
+    format: float = 0.0
+    retrieval_hit: float = 0.0
+    search_cost: float = 0.0
+    """Taken off for each search."""
+
+    def score(self, parts: Mapping[str, float]) -> float:
+        """The weighted sum of a breakdown."""
+        gains = ("em", "f1", "sub_em", "format", "retrieval_hit")
+        earned = sum(getattr(self, part) * parts[part] for part in gains)
+        return float(earned - self.search_cost * parts["searches"])
+
+
+def normalise_answer(text: str) -> str:
+    """Lower-case, without ASCII punctuation, without a, an and the, with single spaces (SQuAD)."""
+    bare = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+def em(prediction: str | None, golds: Iterable[str]) -> float:
+    """1.0 if the prediction equals a gold answer once both are normalised."""
+    return _best(prediction, golds, lambda said, gold: float(said == gold))
+
+
+def sub_em(prediction: str | None, golds: Iterable[str]) -> float:
+    """1.0 if the prediction contains a gold answer once both are normalised.
+
+    A gold that normalises to nothing is in no prediction but the one that does so too.
+    """
+    return _best(prediction, golds, lambda said, gold: float(gold in said if gold else not said))
+
+
+def f1(prediction: str | None, golds: Iterable[str]) -> float:
+    """Token F1 with the best gold (SQuAD); yes, no and noanswer must match whole (HotpotQA)."""
+    return _best(prediction, golds, _token_f1)
+
+
+def format_score(rollout: Mapping[str, Any]) -> float:
+    """1.0 if every action was valid and the last one was an answer."""
+    return float(rollout["answer"] is not None and rollout["invalid_actions"] == 0)
+
+
+def retrieval_hit(shown: Iterable[str], golds: Iterable[str]) -> float:
+    """1.0 if a gold answer stands, as whole words, in a text that the searches showed."""
+    texts = [f" {normalise_answer(text)} " for text in shown]
+    wanted = [f" {gold} " for gold in map(normalise_answer, golds) if gold]
+    return float(any(gold in text for gold in wanted for text in texts))
+
+
+def breakdown(rollout: Mapping[str, Any], golds: Sequence[str]) -> dict[str, float]:
+    """Every part of the reward of one trajectory, weighted or not.
+
+    Args:
+        rollout: The record of the rollout. Its answer is the model's own last one, or None.
+        golds: The answers that count as right.
+    """
+    answer = rollout["answer"]
+    shown = [
+        Tag.INFORMATION.unwrap(turn["observation"])
+        for turn in rollout["transcript"]
+        if turn["passages"]
+    ]
+    return {
+        "em": em(answer, golds),
+        "f1": f1(answer, golds),
+        "sub_em": sub_em(answer, golds),
+        "format": format_score(rollout),
+        "retrieval_hit": retrieval_hit(shown, golds),
+        "searches": float(rollout["searches"]),
+    }
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,  # noqa: ARG001 - verl's decoded response, passages and all: never graded
+    ground_truth: object,
+    extra_info: Mapping[str, Any],
+    *,
+    reward_router_address: str | None = None,  # noqa: ARG001 - verl's, for a reward model
+    reward_model_tokenizer: object = None,  # noqa: ARG001 - verl's, for a reward model
+    **weights: float,
+) -> dict[str, float | str]:
+    """The reward of one row, called by verl by name.
+
+    Args:
+        data_source: The name of the row's question set.
+        solution_str: Not used.
+        ground_truth: The gold answers: a string, a sequence of them, or either under `target`.
+        extra_info: The row's own, with the record of the rollout under `rollout`.
+        reward_router_address: Not used.
+        reward_model_tokenizer: Not used.
+        **weights: Fields of `RewardWeights`.
+
+    Returns:
+        Always the same keys: `score`, the parts, `acc`, and `record`, the whole trajectory as JSON.
+
+    Raises:
+        KeyError: there is no record of the rollout.
+        ValueError: there is no gold answer.
+    """
+    if ROLLOUT not in extra_info:
+        raise KeyError(
+            f"extra_info has no '{ROLLOUT}', so the model's own answer is not known; set "
+            "actor_rollout_ref.rollout.agent.default_agent_loop=search_r1"
+        )
+    golds = _gold_answers(ground_truth, data_source)
+    parts = breakdown(extra_info[ROLLOUT], golds)
+    parts = {"score": RewardWeights(**weights).score(parts), **parts}
+    record = _record(data_source, golds, extra_info, parts)
+    # Of a source that has `acc`, verl counts a trajectory that ended in an error as a wrong one.
+    return {**parts, "acc": parts["em"], "record": record}
+
+
+def _best(
+    prediction: str | None, golds: Iterable[str], compare: Callable[[str, str], float]
+) -> float:
+    if prediction is None:
+        return 0.0
+    said = normalise_answer(prediction)
+    return max((compare(said, normalise_answer(gold)) for gold in golds), default=0.0)
+
+
+def _token_f1(said: str, gold: str) -> float:
+    if said != gold and not _CLOSED_ANSWERS.isdisjoint((said, gold)):
+        return 0.0
+    said_tokens, gold_tokens = said.split(), gold.split()
+    common = sum((Counter(said_tokens) & Counter(gold_tokens)).values())
+    return 2 * common / (len(said_tokens) + len(gold_tokens)) if common else 0.0
+
+
+def _gold_answers(ground_truth: object, data_source: str) -> list[str]:
+    if isinstance(ground_truth, Mapping):
+        ground_truth = ground_truth.get("target")
+    if isinstance(ground_truth, str):
+        ground_truth = [ground_truth]
+    golds = [str(gold) for gold in ground_truth] if isinstance(ground_truth, Iterable) else []
+    if not golds:
+        raise ValueError(
+            f"a row of {data_source!r} has no gold answer in reward_model.ground_truth; "
+            "give it at least one or drop the row"
+        )
+    return golds
+
+
+def _record(
+    data_source: str,
+    golds: list[str],
+    extra_info: Mapping[str, Any],
+    parts: Mapping[str, float],
+) -> str:
+    return json.dumps(
+        {
+            "id": str(extra_info.get("id", "")),
+            "data_source": data_source,
+            "question": extra_info.get("question", ""),
+            "golden_answers": golds,
+            "hops": int(extra_info.get("hops") or 0),
+            **extra_info[ROLLOUT],
+            "reward_parts": parts,
+        },
+        ensure_ascii=False,
+    )
