@@ -3,7 +3,6 @@
 Command: ``search-r1 prepare model --output runs/smollm2``.
 """
 
-import os
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +36,7 @@ def write_smollm2(output: Path) -> Path:
     partial = output.with_name(f".{output.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     _convert(find_gguf(), partial)
-    os.replace(partial, output)
+    partial.replace(output)
     return output
 
 

@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from search_r1.platform import PLATFORM_NAME, cpu_environment
-
 
 _REQUIRED_FIELDS = (
     "actor_rollout_ref.model.path",
@@ -63,11 +63,14 @@ def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 
 def environment(config: DictConfig) -> dict[str, str]:
     """The environment variables that every process of the run needs."""
-    variables = {
-        "TENSORBOARD_DIR": os.environ.get("TENSORBOARD_DIR", f"{config.output_dir}/tensorboard"),
-        "WANDB_DIR": os.environ.get("WANDB_DIR", str(config.output_dir)),
-        "HYDRA_FULL_ERROR": "1",
+    started = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    defaults = {
+        "TENSORBOARD_DIR": f"{config.output_dir}/tensorboard",
+        "WANDB_DIR": str(config.output_dir),
+        # verl starts the file anew, so each start of a resumed run has its own.
+        "VERL_FILE_LOGGER_PATH": f"{config.output_dir}/metrics/{started}.jsonl",
     }
+    variables = {name: os.environ.get(name, value) for name, value in defaults.items()}
     if config.trainer.device == PLATFORM_NAME:
         variables |= cpu_environment(config.cpu.kv_cache_gib)
     return variables

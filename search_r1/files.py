@@ -1,6 +1,5 @@
 """Files that appear only once they are complete."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,4 +10,4 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     partial = path.with_name(f".{path.name}.partial")
     with partial.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
-    os.replace(partial, path)
+    partial.replace(path)

@@ -11,6 +11,18 @@ from typing import Any
 
 Row = Mapping[str, Any]
 
+_MARK = "search-r1 |"
+
+# verl's timers, by what a person asks about.
+_PHASES = {
+    "rollout": ("gen",),
+    "log-probs": ("old_log_prob", "ref"),
+    "values": ("values",),
+    "update": ("update_critic", "update_actor"),
+    "weights": ("update_weights",),
+    "step": ("step",),
+}
+
 _MEANS = {
     "search/searches_per_question": "searches",
     "tokens/sampled": "sampled_tokens",
@@ -36,6 +48,32 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
 def failed_search_rate(rows: Sequence[Row]) -> float:
     """The share of searches that failed for good, in [0, 1]."""
     return _share(rows, "failed_searches", "searches")
+
+
+def step_line(step: int, metrics: Mapping[str, Any]) -> str:
+    """One line about a training step, for people: reward, search, length, seconds by phase."""
+    seconds = {
+        phase: sum(metrics.get(f"timing_s/{name}", 0.0) for name in names)
+        for phase, names in _PHASES.items()
+    }
+    times = ", ".join(f"{phase} {value:.0f}" for phase, value in seconds.items() if value)
+    return f"{_MARK} step {step}: {_about_search(metrics)}; seconds: {times}"
+
+
+def validation_line(step: int, count: int, metrics: Mapping[str, Any]) -> str:
+    """One line about a validation, for people."""
+    hops = ", ".join(f"{name} {value:.3f}" for name, value in metrics.items() if "_hop" in name)
+    return f"{_MARK} validation at step {step}, n={count}: {_about_search(metrics)} {hops}"
+
+
+def _about_search(metrics: Mapping[str, Any]) -> str:
+    return (
+        f"EM {metrics['reward/em']:.3f}, "
+        f"searches {metrics['search/searches_per_question']:.2f}, "
+        f"valid actions {metrics['search/valid_action_rate']:.0%}, "
+        f"tokens {metrics['tokens/sampled']:.0f} sampled, "
+        f"{metrics['tokens/inserted']:.0f} inserted"
+    )
 
 
 def _rates(rows: Sequence[Row]) -> dict[str, float]:

