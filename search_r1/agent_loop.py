@@ -5,6 +5,7 @@ verl imports this module through ``actor_rollout_ref.model.external_lib`` and ma
 """
 
 import json
+import zlib
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -31,7 +32,10 @@ class SearchAgentLoop(AgentLoopBase):  # type: ignore[misc] # verl is not typed
             row: The row's columns; ``raw_prompt`` holds the chat messages.
         """
         settings = search_settings(self.config)
-        engine = _Engine(self.server_manager, sampling_params)
+        origin = (
+            f"{self.rollout_config.seed}/{row['global_steps']}/{_row_id(row)}/{row['session_id']}"
+        )
+        engine = _Engine(self.server_manager, sampling_params, origin)
         result = await run_rollout(
             _prompt_ids(self.tokenizer, row["raw_prompt"], self.apply_chat_template_kwargs),
             generate=engine,
@@ -41,7 +45,13 @@ class SearchAgentLoop(AgentLoopBase):  # type: ignore[misc] # verl is not typed
         )
         # A trajectory without one generation has no version of its own, and verl needs one.
         versions = engine.versions or [row["global_steps"]]
-        return _to_output(result, versions, pad_id=self.tokenizer.pad_token_id)
+        record = result.record() | {"session": row["session_id"]}
+        return _to_output(result, record, versions, pad_id=self.tokenizer.pad_token_id)
+
+
+def _row_id(row: dict[str, Any]) -> str:
+    extra_info = row.get("extra_info") or {}
+    return str(extra_info.get("id", row.get("index", "")))
 
 
 def search_settings(config: DictConfig) -> SearchSettings:
@@ -69,10 +79,18 @@ def _retriever(settings: SearchSettings) -> HttpRetriever:
 
 
 class _Engine:
-    """verl's engine as `search_r1.rollout.Generate`; one request id keeps its prefix cache."""
+    """verl's engine as `search_r1.rollout.Generate`; one request id keeps its prefix cache.
 
-    def __init__(self, server: Any, sampling_params: dict[str, Any]) -> None:
+    Args:
+        server: verl's client of its engines.
+        sampling_params: verl's, for training or for validation.
+        origin: What tells this trajectory from all others of the run. Every turn is sampled from
+            a seed made of it, so a resumed run samples what the uninterrupted one would have.
+    """
+
+    def __init__(self, server: Any, sampling_params: dict[str, Any], origin: str) -> None:
         self._server = server
+        self._origin = origin
         self._sampling = sampling_params | {
             "stop": list(STOP_STRINGS),
             "include_stop_str_in_output": True,
@@ -82,11 +100,12 @@ class _Engine:
         """The weights each turn was sampled from, as verl numbers them."""
 
     async def __call__(self, ids: list[int], max_tokens: int) -> Generation:
+        seed = zlib.crc32(f"{self._origin}/{len(ids)}".encode())
         output = await self._server.generate(
             request_id=self._request_id,
             prompt_ids=ids,
             # The engine takes keys out of the mapping, so every turn gets its own.
-            sampling_params=self._sampling | {"max_tokens": max_tokens},
+            sampling_params=self._sampling | {"max_tokens": max_tokens, "seed": seed},
         )
         fields = output.extra_fields
         versions = (fields.get("min_global_steps"), fields.get("max_global_steps"))
@@ -119,7 +138,9 @@ def _prompt_ids(tokenizer: Any, messages: Any, template_kwargs: Any) -> list[int
     )
 
 
-def _to_output(result: RolloutResult, versions: list[int], pad_id: int) -> AgentLoopOutput:
+def _to_output(
+    result: RolloutResult, record: dict[str, Any], versions: list[int], pad_id: int
+) -> AgentLoopOutput:
     trajectory = result.trajectory
     # verl needs a response; an empty one becomes a single token that nothing is trained on.
     empty = not trajectory.response_ids
@@ -135,7 +156,7 @@ def _to_output(result: RolloutResult, versions: list[int], pad_id: int) -> Agent
             "tool_calls": result.search_seconds,
         },
         extra_fields={
-            "rollout": result.record(),
+            "rollout": record,
             "min_global_steps": min(versions),
             "max_global_steps": max(versions),
             "turn_scores": [],
