@@ -3,11 +3,27 @@
 Command: ``search-r1 train cpu_quickstart data.train_files=... data.val_files=...``.
 """
 
+import contextlib
+import io
 import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 
-from search_r1.config import environment
+from search_r1.check import Problem, Report, check
+from search_r1.config import ConfigError, environment
+
+
+class CheckFailedError(ConfigError):
+    """The config cannot run; `report` holds every problem with its fix."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__("; ".join(f"{p.field}: {p.message}" for p in report.problems))
+        self.report = report
 
 
 def train(config: DictConfig) -> None:
@@ -17,8 +33,12 @@ def train(config: DictConfig) -> None:
     unless ``trainer.resume_mode`` is ``disable``.
 
     Raises:
+        CheckFailedError: the config has problems; nothing was started.
         ray.exceptions.RayTaskError: what went wrong in a worker, as it was raised there.
     """
+    report = check_all(config)
+    if report.problems:
+        raise CheckFailedError(report)
     # verl reads its platform from the environment while it is imported.
     os.environ.update(environment(config))
     import ray
@@ -33,8 +53,10 @@ def train(config: DictConfig) -> None:
             _monitor_trainers()
             super().run(config)
 
-    run_ppo(config, ray.remote(TaskRunner))
-    ray.shutdown()
+    try:
+        run_ppo(config, ray.remote(TaskRunner))
+    finally:
+        ray.shutdown()
 
 
 def _monitor_trainers() -> None:
@@ -44,6 +66,52 @@ def _monitor_trainers() -> None:
 
     for mode, trainer in TRAINER_REGISTRY.items():
         TRAINER_REGISTRY[mode] = type(f"Monitored{trainer.__name__}", (SearchMonitor, trainer), {})
+
+
+def check_all(config: DictConfig) -> Report:
+    """Our own checks and, once they find no problem, verl's; takes the time to import verl."""
+    report = check(config)
+    if report.problems:
+        return report
+    return replace(report, problems=tuple(validate_with_verl(config)))
+
+
+def validate_with_verl(config: DictConfig) -> list[Problem]:
+    """What verl's own dataclasses and `validate_config` refuse.
+
+    The model and its tokenizer are read only from a local folder: nothing is downloaded.
+    """
+    os.environ.update(environment(config))
+    from verl.trainer.ppo.core_algos import get_adv_estimator_fn
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import omega_conf_to_dataclass, validate_config
+
+    config = config.copy()
+    sections = ["actor_rollout_ref.actor", "actor_rollout_ref.rollout", "critic", "algorithm"]
+    if Path(config.actor_rollout_ref.model.path).is_dir():
+        sections.append("actor_rollout_ref.model")
+    else:
+        config.critic.model = None
+    problems = []
+    for section in sections:
+        problems += _refusal(section, omega_conf_to_dataclass, OmegaConf.select(config, section))
+    estimator = config.algorithm.adv_estimator
+    problems += _refusal("algorithm.adv_estimator", get_adv_estimator_fn, estimator)
+    if not problems:
+        needs = need_reference_policy(config), need_critic(config)
+        problems += _refusal("config", validate_config, config, *needs)
+    return problems
+
+
+def _refusal(field: str, verify: Callable[..., object], *values: Any) -> list[Problem]:
+    """The problem that `verify` raises, if any; what verl prints meanwhile is dropped."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            verify(*values)
+    except (AssertionError, TypeError, ValueError, InstantiationException) as error:
+        reason = str(error.__cause__ or error)
+        return [Problem(field, reason, "see this section of verl's ppo_trainer.yaml")]
+    return []
 
 
 def to_yaml(config: DictConfig) -> str:

@@ -1,0 +1,77 @@
+"""The sizes of a step that follow from a config: GPUs, trajectories, mini-batches.
+
+Sources in verl 0.9.1: ``trainer/ppo/utils.py`` (need_critic, need_reference_policy) and
+``trainer/ppo/v1/trainer_base.py`` (_balance_batch, which fills a batch up to whole mini-batches).
+"""
+
+import math
+from dataclasses import dataclass
+
+from omegaconf import DictConfig
+
+from search_r1.checks.findings import select
+
+CRITIC_MAX_TOKENS = 32768
+"""verl's default of ``critic.ppo_infer_max_token_len_per_gpu``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The sizes of a step, in trajectories."""
+
+    gpus: int
+    replicas: int
+    """Data-parallel ranks: the GPUs over the sequence-parallel size."""
+    trajectories: int
+    """Sampled in a step, filled up to whole mini-batches."""
+    sampled: int
+    mini: int
+    """Trajectories in the actor's mini-batch, over all GPUs."""
+
+    @classmethod
+    def of(cls, config: DictConfig) -> "Batches":
+        """The sizes that follow from `config`."""
+        n, gpus = config.actor_rollout_ref.rollout.n, total_gpus(config)
+        replicas = max(gpus // sequence_parallel(config), 1)
+        mini = config.actor_rollout_ref.actor.ppo_mini_batch_size * n
+        sampled = config.data.train_batch_size * n
+        whole = math.lcm(replicas, mini)
+        if needs_critic(config):
+            whole = math.lcm(whole, config.critic.ppo_mini_batch_size * n)
+        return cls(gpus, replicas, math.ceil(sampled / whole) * whole, sampled, mini)
+
+
+def total_gpus(config: DictConfig) -> int:
+    """GPUs of the run; a CPU counts as one."""
+    return int(config.trainer.nnodes * config.trainer.n_gpus_per_node)
+
+
+def sequence_parallel(config: DictConfig) -> int:
+    """GPUs that share one sequence in the actor."""
+    actor = config.actor_rollout_ref.actor
+    sizes = (
+        select(actor, "ulysses_sequence_parallel_size", 1),
+        select(actor, "fsdp_config.ulysses_sequence_parallel_size", 1),
+    )
+    return int(max(sizes))
+
+
+def needs_critic(config: DictConfig) -> bool:
+    """Whether verl trains a critic: when asked to, else for GAE."""
+    enabled = select(config, "critic.enable")
+    return bool(enabled) if enabled is not None else config.algorithm.adv_estimator == "gae"
+
+
+def needs_reference(config: DictConfig) -> bool:
+    """Whether verl loads a reference model: for a KL in the reward or in the loss."""
+    return bool(config.algorithm.use_kl_in_reward or config.actor_rollout_ref.actor.use_kl_loss)
+
+
+def longest_trajectory(config: DictConfig) -> int:
+    """The most tokens that a prompt and its response can have."""
+    return int(config.data.max_prompt_length + config.data.max_response_length)
+
+
+def is_dynamic(config: DictConfig) -> bool:
+    """Whether the actor's micro-batches are filled by tokens rather than by trajectories."""
+    return bool(select(config, "actor_rollout_ref.actor.use_dynamic_bsz", default=False))
