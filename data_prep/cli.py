@@ -58,7 +58,7 @@ def world(
             for split in Split:
                 made = read_questions(output / question_file(split))
                 write_parquet(made, output / f"{split}.parquet", split, advance)
-    Console().print(
+    _say(
         f"{output}: {articles:,} articles, {train_questions:,} training questions, "
         f"{test_questions:,} held-out questions"
     )
@@ -96,7 +96,7 @@ def questions(
         merged: list[Question] = merge(sets, seed)[:limit]
         with _progress("Writing rows", len(merged)) as advance:
             rows = write_parquet(merged, output, split, advance)
-    Console().print(f"{output}: {rows:,} rows")
+    _say(f"{output}: {rows:,} rows")
 
 
 def _sources(named: list[str], inputs: int) -> list[str | None]:
@@ -108,6 +108,10 @@ def _sources(named: list[str], inputs: int) -> list[str | None]:
             "for each input"
         )
     return [*named]
+
+
+def _say(text: str) -> None:
+    Console(soft_wrap=True, markup=False, highlight=False).print(text)
 
 
 @contextmanager
