@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa  # pyarrow ships no types
+import pyarrow.parquet as pq
 
 from data_prep.atomic import atomic_path
 from data_prep.questions import Question

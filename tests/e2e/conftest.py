@@ -1,0 +1,209 @@
+"""Real parts for the end-to-end tests: a world, its index, a server, a tiny model, and runs.
+
+Everything is made once a session through the commands a user would type. The model is a random
+Llama of two layers, warm-started until it writes tags, so that its rollouts really search.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMAND = str(Path(sys.executable).with_name("search-r1"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished training run."""
+
+    folder: Path
+    code: int
+    log: str
+
+    def metrics(self) -> dict[int, dict[str, Any]]:
+        """What the run logged, by step; the last start of a resumed run wins."""
+        steps: dict[int, dict[str, Any]] = {}
+        for path in sorted((self.folder / "metrics").glob("*.jsonl")):
+            for line in path.read_text().splitlines():
+                entry = json.loads(line)
+                steps.setdefault(entry["step"], {}).update(entry["data"])
+        return steps
+
+    def trajectories(self, kind: str, step: int) -> list[dict[str, Any]]:
+        """The stored trajectories of a step; `kind` is ``rollouts`` or ``validation``."""
+        lines = (self.folder / kind / f"{step}.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+Train = Callable[..., Run]
+
+
+def search_r1(*arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    """Run the installed command and return what it said."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def succeed(*arguments: object, timeout: float = 300) -> str:
+    done = search_r1(*arguments, timeout=timeout)
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("e2e")
+
+
+@pytest.fixture(scope="session")
+def world(workshop: Path) -> Path:
+    """A world of 200 articles with its index."""
+    folder = workshop / "world"
+    succeed(
+        *("prepare", "world", "--output", folder, "--articles", 200, "--seed", 7),
+        *("--train-questions", 64, "--test-questions", 8),
+    )
+    succeed(
+        *("prepare", "index", "--corpus", folder / "corpus.jsonl"),
+        *("--output", folder / "index", "--encoder", "minilm"),
+    )
+    return folder
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def server_url(world: Path) -> Iterator[str]:
+    """The address of a real retrieval server over the world's index."""
+    port = free_port()
+    command = [sys.executable, "-m", "retrieval_server", "--index", str(world / "index")]
+    server = subprocess.Popen([*command, "--port", str(port)], cwd=REPOSITORY)
+    try:
+        await_ready(f"http://127.0.0.1:{port}/health", server)
+        yield f"http://127.0.0.1:{port}/retrieve"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=30) == 0
+
+
+def await_ready(url: str, server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert server.poll() is None, "the server ended before it was ready"
+        try:
+            if httpx.get(url).status_code == httpx.codes.OK:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.2)
+    raise TimeoutError(url)
+
+
+@pytest.fixture(scope="session")
+def random_llama(workshop: Path) -> Path:
+    """Two layers, random weights, the tokenizer of SmolLM2; pad is eos."""
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    base, folder = workshop / "smollm2", workshop / "random-llama"
+    succeed("prepare", "model", "--output", base)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    torch.manual_seed(0)
+    shape = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    LlamaForCausalLM(shape).to(torch.bfloat16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_model(workshop: Path, random_llama: Path) -> Path:
+    """The random Llama after a warm start on another world: it writes tags, and knows nothing."""
+    school, folder = workshop / "school", workshop / "tiny-model"
+    succeed(
+        *("prepare", "world", "--output", school, "--articles", 200, "--seed", 8),
+        *("--train-questions", 64, "--test-questions", 8),
+    )
+    demonstrations = workshop / "demonstrations.parquet"
+    succeed(
+        *("prepare", "demonstrations", "--world", school, "--model", random_llama),
+        *("--output", demonstrations, "--count", 64),
+    )
+    succeed(
+        *("warm-start", "--model", random_llama, "--data", demonstrations, "--output", folder),
+        *("--epochs", 12, "--learning-rate", 5e-3),
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def train(workshop: Path, world: Path, tiny_model: Path, server_url: str) -> Train:
+    """Runs ``search-r1 train cpu_quickstart`` on the tiny model, with overrides."""
+
+    def run(name: str, *overrides: str, url: str = server_url) -> Run:
+        folder = workshop / name
+        done = search_r1(
+            *("train", "cpu_quickstart"),
+            f"trainer.experiment_name={name}",
+            f"output_dir={folder}",
+            f"data.train_files={world}/train.parquet",
+            f"data.val_files={world}/test.parquet",
+            f"actor_rollout_ref.model.path={tiny_model}",
+            f"search.urls=[{url}]",
+            "data.train_batch_size=4",
+            "actor_rollout_ref.actor.ppo_mini_batch_size=4",
+            "actor_rollout_ref.actor.optim.lr=1e-3",
+            "trainer.total_training_steps=2",
+            "trainer.test_freq=2",
+            "trainer.rollout_data_dir=${output_dir}/rollouts",
+            *overrides,
+            timeout=900,
+        )
+        log = done.stdout + done.stderr
+        (workshop / f"{name}.log").write_text(log)
+        return Run(folder, done.returncode, log)
+
+    yield run
+    kill_stray_processes()
+
+
+def kill_stray_processes() -> None:
+    """Stop what a killed run may have left of Ray on this machine."""
+    subprocess.run(
+        [str(Path(sys.executable).with_name("ray")), "stop", "--force"],
+        env=os.environ,
+        capture_output=True,
+        check=False,
+    )
