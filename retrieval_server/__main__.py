@@ -1,0 +1,39 @@
+"""Command line of the server: `python -m retrieval_server --index DIR --port 8000`.
+
+Every setting is a flag (`--help` lists them) or an environment variable RETRIEVER_NAME.
+"""
+
+import logging
+import os
+import sys
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp
+
+from retrieval_server.settings import Settings
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the settings, serve, and return the exit code (`retrieval_server.serve.Exit`)."""
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    # It tells at length which of its builds it tries.
+    logging.getLogger("faiss.loader").setLevel(logging.WARNING)
+    try:
+        settings = CliApp.run(Settings, sys.argv[1:] if arguments is None else arguments)
+    except ValidationError as error:
+        for item in error.errors(include_url=False):
+            field = ".".join(str(part) for part in item["loc"]).replace("_", "-")
+            logging.error("%s: %s", f"--{field}" if field else "settings", item["msg"])
+        return 2
+    if settings.threads:
+        # OpenMP reads this once, when faiss and torch are loaded: so before they are imported.
+        os.environ["OMP_NUM_THREADS"] = str(settings.threads)
+    from retrieval_server.serve import serve
+
+    return serve(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

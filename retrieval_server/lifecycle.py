@@ -1,0 +1,108 @@
+"""From start to ready to drained: loads the service off the event loop and says how far it is."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+
+from retrieval_server.batcher import MicroBatcher
+from retrieval_server.metrics import Metrics
+from retrieval_server.service import Report, Service
+from retrieval_server.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+ServiceFactory = Callable[[Settings, Report], Service]
+
+
+class Status(StrEnum):
+    """What /health answers."""
+
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Lifecycle:
+    """The server's state; one worker thread loads the service and later answers its batches.
+
+    Attributes:
+        status: Loading, ready or failed.
+        stage: What is being loaded.
+        reason: Why the load failed.
+        batcher: The way to the service; None until ready.
+        on_failed: Called some seconds after a failed load, so that /health can still tell it.
+    """
+
+    def __init__(self, settings: Settings, factory: ServiceFactory, metrics: Metrics) -> None:
+        self.status = Status.LOADING
+        self.stage = "start"
+        self.reason = ""
+        self.batcher: MicroBatcher | None = None
+        self.on_failed: Callable[[], None] = _nothing
+        self._settings = settings
+        self._factory = factory
+        self._metrics = metrics
+        self._begin = time.monotonic()
+        self._service: Service | None = None
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="search")
+
+    async def load(self) -> None:
+        """Load the service; on an error log it, set the reason, and call `on_failed`."""
+        try:
+            service = await asyncio.get_running_loop().run_in_executor(
+                self._executor, self._factory, self._settings, self._report
+            )
+        except Exception as error:  # whatever it is, /health tells it
+            await self._fail(error)
+        else:
+            self._service = service
+            self.batcher = self._make_batcher(service)
+            self.status = Status.READY
+            logger.info("Ready after %.1f s", time.monotonic() - self._begin)
+
+    def health(self) -> dict[str, object]:
+        """Return the body of /health."""
+        if self._service is not None:
+            return {"status": self.status, **self._service.info()}
+        if self.status is Status.FAILED:
+            return {"status": self.status, "reason": self.reason}
+        seconds = round(time.monotonic() - self._begin, 1)
+        return {"status": self.status, "stage": self.stage, "seconds": seconds}
+
+    async def close(self) -> None:
+        """Finish accepted queries and release the service; does not wait for a running load."""
+        if self.batcher is not None:
+            await self.batcher.close()
+        self._executor.shutdown(wait=self.status is not Status.LOADING, cancel_futures=True)
+        if self._service is not None:
+            self._service.close()
+
+    async def _fail(self, error: Exception) -> None:
+        self.reason = f"{type(error).__name__}: {error}"
+        self.status = Status.FAILED
+        # What the user can repair is a message; what only we can repair is a traceback.
+        expected = isinstance(error, (ValueError, OSError))
+        logger.error("Loading failed: %s", error, exc_info=None if expected else error)
+        await asyncio.sleep(self._settings.failed_seconds)
+        self.on_failed()
+
+    def _report(self, stage: str) -> None:
+        self.stage = stage
+        logger.info("Loading: %s", stage)
+
+    def _make_batcher(self, service: Service) -> MicroBatcher:
+        return MicroBatcher(
+            service.search,
+            self._executor,
+            self._metrics,
+            max_batch=self._settings.max_batch,
+            max_wait=self._settings.max_wait_ms / 1000,
+            max_queue=self._settings.max_queue,
+        )
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,59 @@
+"""Settings of the server: flags of `python -m retrieval_server`, or RETRIEVER_* variables."""
+
+from typing import Self
+
+from pydantic import DirectoryPath, Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from retrieval_server.encoder import Dtype
+
+
+class Settings(BaseSettings):
+    """Serve an index folder over HTTP (made by `search-r1 prepare index`)."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="RETRIEVER_", frozen=True, cli_kebab_case=True, cli_implicit_flags=True
+    )
+
+    index: DirectoryPath = Field(description="Index folder.")
+    host: str = Field(default="127.0.0.1", description="Address to bind; 0.0.0.0 for all.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port to bind; 0 picks one.")
+
+    topk: int = Field(default=3, ge=1, description="Passages per query when not asked for.")
+    max_topk: int = Field(default=100, ge=1, description="Largest topk a request may ask for.")
+    max_queries: int = Field(default=512, ge=1, description="Most queries in one request.")
+    max_query_chars: int = Field(default=8192, ge=1, description="Most characters in a query.")
+
+    max_batch: int = Field(default=256, ge=1, description="Most queries searched together.")
+    max_wait_ms: float = Field(
+        default=5.0, ge=0, description="Longest wait for a batch to fill, under load only."
+    )
+    max_queue: int = Field(default=4096, ge=1, description="Queries that may wait before 429.")
+
+    encoder: str | None = Field(
+        default=None, description="Refuse an index that was built with another encoder than this."
+    )
+    device: str | None = Field(default=None, description="Encoder's device; default: best found.")
+    dtype: Dtype | None = Field(default=None, description="Encoder's dtype; default: the index's.")
+    threads: int = Field(default=0, ge=0, description="Threads of encoder and index; 0: all.")
+    verify_corpus: bool = Field(
+        default=True, description="Hash the corpus at start and compare with the manifest."
+    )
+
+    drain_seconds: float = Field(
+        default=30.0, gt=0, description="How long SIGTERM waits for requests in flight."
+    )
+    failed_seconds: float = Field(
+        default=3.0, ge=0, description="How long /health tells a failed load before the exit."
+    )
+
+    @model_validator(mode="after")
+    def _limits_agree(self) -> Self:
+        if self.topk > self.max_topk:
+            raise ValueError(f"topk ({self.topk}) is above max_topk ({self.max_topk})")
+        if self.max_queries > self.max_queue:
+            raise ValueError(
+                f"max_queries ({self.max_queries}) is above max_queue ({self.max_queue}): "
+                "such a request could never be accepted"
+            )
+        return self
