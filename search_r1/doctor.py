@@ -1,0 +1,84 @@
+"""Checks the installation and the machine; each failure comes with its fix.
+
+Command: ``search-r1 doctor [--retriever URL]``.
+"""
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec
+
+import httpx
+from rich.console import Console
+
+from search_r1.installation import Diagnoses, Diagnosis, check_installation
+from search_r1.merge import has_gpu
+from search_r1.passages import parse_reply
+
+GIB = 2**30
+_MIN_MEMORY_GIB = 20
+_MIN_SHM_GIB = 2
+
+
+def print_diagnoses(retriever: str | None, console: Console) -> bool:
+    """Examine everything and print it as it is found; return whether all is well."""
+    well = True
+    for found in examine(retriever):
+        mark = "[green]ok  [/]" if found.ok else "[red]FAIL[/]"
+        console.print(f"{mark} {found.name:15}", end=" ")
+        console.print(found.detail, markup=False, soft_wrap=True)
+        if not found.ok:
+            console.print(f"     fix: {found.fix}", markup=False, style="yellow", soft_wrap=True)
+        well = well and found.ok
+    return well
+
+
+def examine(retriever: str | None = None) -> Diagnoses:
+    """Look at the machine, a retrieval server if one is named, and the installation."""
+    setup = f"bash scripts/setup.sh {'gpu' if has_gpu() else 'cpu'}"
+    yield from _check_gpus(setup) if has_gpu() else check_cpu()
+    shm = shutil.disk_usage("/dev/shm").total / GIB  # noqa: S108 - Ray's shared memory
+    fix = "docker run --shm-size=16g" if shm < _MIN_SHM_GIB else ""
+    yield Diagnosis("shared memory", f"{shm:.1f} GiB in /dev/shm", fix)
+    if retriever:
+        yield query(retriever)
+    yield from check_installation(setup)
+
+
+def check_cpu() -> Diagnoses:
+    """Cores and memory of a machine without a GPU."""
+    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
+    small = f"the quickstart takes about {_MIN_MEMORY_GIB} GiB: use a larger machine"
+    detail = f"CPU, {os.cpu_count()} cores, {gib:.0f} GiB"
+    yield Diagnosis("device", detail, small if gib < _MIN_MEMORY_GIB else "")
+
+
+def _check_gpus(setup: str) -> Diagnoses:
+    command = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError) as error:
+        yield Diagnosis("device", f"nvidia-smi fails: {error}", "install the NVIDIA driver")
+        return
+    for index, line in enumerate(done.stdout.splitlines()):
+        yield Diagnosis(f"device {index}", line)
+    if find_spec("flash_attn") is None:
+        yield Diagnosis("flash-attn", "not installed; verl needs it on a GPU", setup)
+
+
+def query(url: str) -> Diagnosis:
+    """One real query; the server must answer it with passages."""
+    request = {"queries": ["Who was the first to walk on the Moon?"], "topk": 1}
+    fix = "start it: search-r1 serve --index FOLDER"
+    try:
+        reply = httpx.post(url, json=request | {"return_scores": True}, timeout=30, trust_env=False)
+        reply.raise_for_status()
+        [passages] = parse_reply(reply.json(), query_count=1)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Diagnosis("retriever", f"{url}: {error}", fix)
+    except ValueError as error:
+        return Diagnosis("retriever", f"{url}: {error}", "give the /retrieve URL of a server")
+    if not passages:
+        return Diagnosis("retriever", f"{url} found nothing", "is its index empty?")
+    seconds = reply.elapsed.total_seconds()
+    return Diagnosis("retriever", f"{url} answered in {seconds * 1000:.0f} ms")

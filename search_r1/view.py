@@ -1,0 +1,135 @@
+"""Shows trajectories in colour: what the model wrote, what the system inserted, how it ended.
+
+Command: ``search-r1 view output_dir/validation/STEP.jsonl --best 1``. A record is a line that
+`search_r1.rewards.compute_score` made. All of its text is untrusted: rich never reads it as
+markup, and control characters are shown rather than sent to the terminal.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.text import Text
+
+from search_r1.prompts import Tag
+
+Record = Mapping[str, Any]
+
+_FIELDS = ("id", "question", "golden_answers", "answer", "stop_reason", "transcript")
+_STYLES = {Tag.THINK: "dim", Tag.SEARCH: "cyan", Tag.ANSWER: "bold"}
+_INSERTED = "green"
+_GUTTER = "┃ "
+# Control characters, and the marks that turn the direction of text around.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_BLOCKS = {tag: re.compile(rf"<{tag}>.*?(?:</{tag}>|\Z)", re.DOTALL) for tag in _STYLES}
+
+
+def read_records(path: Path) -> list[Record]:
+    """Every trajectory of a file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a line is not a record; the message names the line and the field.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    records = [_parse(line, f"{path}, line {row}") for row, line in enumerate(lines, start=1)]
+    if not records:
+        raise ValueError(f"{path} holds no trajectories")
+    return records
+
+
+def select_records(
+    records: Sequence[Record], *, best: int = 0, worst: int = 0, record_id: str | None = None
+) -> list[Record]:
+    """The record of an id, or the `best` and the `worst` by reward, in the order of the file.
+
+    Raises:
+        ValueError: no record has the id.
+    """
+    if record_id is not None:
+        found = [record for record in records if record["id"] == record_id]
+        if not found:
+            raise ValueError(f"no trajectory has the id {record_id!r}; try --best 1")
+        return found
+    ranked = sorted(records, key=reward, reverse=True)
+    return ranked[:best] + ranked[max(len(ranked) - worst, 0) :]
+
+
+def reward(record: Record) -> float:
+    """The reward of a trajectory: its weighted score."""
+    return float(record["reward_parts"]["score"])
+
+
+def render(record: Record) -> RenderableType:
+    """One whole trajectory: a header, then its turns and what was inserted after each."""
+    parts: list[RenderableType] = [_header(record)]
+    for number, turn in enumerate(record["transcript"], start=1):
+        parts.append(Text(f"turn {number}: {turn['action']}", style="bold blue"))
+        parts.append(Padding(_sampled(turn["text"]), (0, 0, 0, 2)))
+        if turn["observation"]:
+            parts.append(_inserted(turn))
+    parts.append(Text(f"stopped: {record['stop_reason']}", style="bold blue"))
+    return Group(*parts)
+
+
+def _parse(line: str, place: str) -> Record:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{place}: not JSON: {error}") from error
+    missing = [field for field in _FIELDS if not isinstance(record, dict) or field not in record]
+    if missing or "score" not in record.get("reward_parts", {}):
+        field = missing[0] if missing else "reward_parts.score"
+        raise ValueError(f"{place}: no field {field}; give a file of a run's validation folder")
+    return dict(record)
+
+
+def _header(record: Record) -> Panel:
+    parts = record["reward_parts"]
+    em = parts.get("em")
+    verdict = Text("exact match", style="bold green") if em else Text("no match", style="bold red")
+    facts = {name: record.get(name) for name in ("data_source", "hops", "searches")}
+    tokens = (record.get("sampled_tokens"), record.get("inserted_tokens"))
+    lines = [
+        Text(_visible(record["question"]), style="bold"),
+        _line("gold", " | ".join(map(str, record["golden_answers"]))),
+        Text.assemble(_line("answer", record["answer"]), "  ", verdict),
+        _line("reward", ", ".join(f"{name} {value:g}" for name, value in parts.items())),
+        _line("facts", ", ".join(f"{name} {value}" for name, value in facts.items())),
+        Text.assemble(
+            ("tokens  ", "dim"),
+            f"{tokens[0]} sampled (trained on), ",
+            (f"{_GUTTER}{tokens[1]} inserted (masked)", _INSERTED),
+        ),
+    ]
+    return Panel(Group(*lines), title=Text(_visible(record["id"])), title_align="left")
+
+
+def _line(name: str, value: object) -> Text:
+    return Text.assemble((f"{name:8}", "dim"), _visible("none" if value is None else value))
+
+
+def _sampled(text: str) -> Text:
+    shown = Text(_visible(text).strip("\n"))
+    for tag, block in _BLOCKS.items():
+        for match in block.finditer(shown.plain):
+            shown.stylize(_STYLES[tag], *match.span())
+    return shown
+
+
+def _inserted(turn: Mapping[str, Any]) -> Text:
+    lines = _visible(turn["observation"]).strip("\n").splitlines()
+    hits = [f"{hit['id']} ({hit['score']})" for hit in turn.get("passages", ())]
+    shown = "\n".join(_GUTTER + line for line in lines)
+    sources = _visible(f"\n{_GUTTER}passages: {', '.join(hits)}") if hits else ""
+    return Text.assemble((shown, _INSERTED), (sources, f"dim {_INSERTED}"))
+
+
+def _visible(value: object) -> str:
+    text = str(value).encode(errors="backslashreplace").decode()
+    return _UNSAFE.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
