@@ -15,7 +15,7 @@ from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 
 from search_r1.check import Problem, Report, check
-from search_r1.config import ConfigError, environment
+from search_r1.config import ConfigError
 
 
 class CheckFailedError(ConfigError):
@@ -39,8 +39,7 @@ def train(config: DictConfig) -> None:
     report = check_all(config)
     if report.problems:
         raise CheckFailedError(report)
-    # verl reads its platform from the environment while it is imported.
-    os.environ.update(environment(config))
+    Path(os.environ["VERL_FILE_LOGGER_PATH"]).parent.mkdir(parents=True, exist_ok=True)
     import ray
     from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
 
@@ -81,7 +80,8 @@ def validate_with_verl(config: DictConfig) -> list[Problem]:
 
     The model and its tokenizer are read only from a local folder: nothing is downloaded.
     """
-    os.environ.update(environment(config))
+    # verl reads its platform from the environment while it is imported.
+    os.environ.update(config.ray_kwargs.ray_init.runtime_env.env_vars)
     from verl.trainer.ppo.core_algos import get_adv_estimator_fn
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import omega_conf_to_dataclass, validate_config
