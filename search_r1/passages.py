@@ -7,6 +7,7 @@ alone. A document carries `contents` (`"Title"` in quotes, a line break, the tex
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +59,23 @@ def _title_and_text(document: Mapping[str, object], where: str) -> tuple[str, st
     contents, text = document.get("contents"), document.get("text")
     title = document.get("title")
     if isinstance(title, str) and isinstance(text, str):
-        return title, text
+        return _whole(title), _whole(text)
     if not isinstance(contents, str):
         raise MalformedReplyError(f"{where} has neither 'contents' nor 'title' and 'text'")
-    first_line, line_break, rest = contents.partition("\n")
+    first_line, line_break, rest = _whole(contents).partition("\n")
     title = first_line.strip().removeprefix('"').removesuffix('"')
-    return (title, rest) if line_break else ("", contents)
+    return (title, rest) if line_break else ("", first_line)
 
 
 def _score(hit: Mapping[str, object], where: str) -> float | None:
     score = hit.get("score")
     if score is None:
         return None
-    if isinstance(score, bool) or not isinstance(score, int | float):
+    if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
         raise MalformedReplyError(f"{where}.score is not a number: {score!r}")
     return float(score)
+
+
+def _whole(text: str) -> str:
+    """`text` without halves of characters, which JSON can carry and no tokenizer takes."""
+    return text.encode(errors="replace").decode()

@@ -26,6 +26,7 @@ def test_title_and_text_come_before_contents() -> None:
         ("Title\ntext", "Title", "text"),
         ("only text", "", "only text"),
         ("", "", ""),
+        ("T\ud83d\ntext\ud83d", "T?", "text?"),
         ('""Heroes" (album)"\ntext', '"Heroes" (album)', "text"),
     ],
 )
@@ -46,6 +47,7 @@ def test_contents_with_other_titles_or_none(contents: str, title: str, text: str
         ({"result": [[{"document": "text"}]]}, r"result\[0\]\[0\].document is not an object"),
         ({"result": [[{"id": "1", "title": "t"}]]}, "neither 'contents' nor 'title' and 'text'"),
         ({"result": [[{"document": DOCUMENT, "score": "high"}]]}, "score is not a number: 'high'"),
+        ({"result": [[{"document": DOCUMENT, "score": float("nan")}]]}, "score is not a number"),
     ],
 )
 def test_a_reply_that_breaks_the_api_is_refused(reply: object, reason: str) -> None:
