@@ -153,5 +153,5 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        _err.print(f"error: {error}", markup=False, style="red")
+        _err.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
         raise typer.Exit(BAD_INPUT) from error

@@ -23,23 +23,25 @@ def render_report(report: Report) -> RenderableType:
 
 def _problems(report: Report) -> Table:
     count = len(report.problems)
-    table = Table(title=f"{count} problem{'s' * (count > 1)}", title_style="bold red")
-    table.add_column("field", style="bold", overflow="fold")
-    table.add_column("problem", style="red", overflow="fold")
-    table.add_column("fix", style="green", overflow="fold")
+    table = _list(f"{count} problem{'s' * (count > 1)}", title_style="bold red")
     for problem in report.problems:
-        table.add_row(Text(problem.field), Text(problem.message), Text(problem.fix))
+        fix = ("\nfix: ", "bold green"), (problem.fix, "green")
+        table.add_row(Text.assemble((problem.field, "bold"), "\n", (problem.message, "red"), *fix))
     return table
 
 
 def _notes(report: Report) -> Table:
-    table = Table(title="notes")
-    table.add_column("field", style="bold", overflow="fold")
-    table.add_column("what it means", overflow="fold")
+    table = _list("notes")
     for note in report.notes:
-        style = "yellow" if note.warning else ""
-        text = f"warning: {note.text}" if note.warning else note.text
-        table.add_row(Text(note.field), Text(text, style=style))
+        text = (f"warning: {note.text}", "yellow") if note.warning else note.text
+        table.add_row(Text.assemble((note.field, "bold"), "\n", text))
+    return table
+
+
+def _list(title: str, title_style: str = "bold") -> Table:
+    """One column: the names of fields are too long to stand beside anything."""
+    table = Table(title=title, title_style=title_style, show_header=False, show_lines=True)
+    table.add_column(overflow="fold")
     return table
 
 
@@ -55,7 +57,7 @@ def _memory(memory: MemoryTable) -> Table:
     table.add_section()
     totals = [memory.total_gib(phase) for phase in used]
     cells = [Text(f"{gib:.1f}", style=_judge(gib, memory.limit_gib)) for gib in totals]
-    table.add_row(Text(f"of {memory.limit_gib:.0f}", style="bold"), *cells)
+    table.add_row(Text(f"total, of {memory.limit_gib:.0f}", style="bold"), *cells)
     return table
 
 

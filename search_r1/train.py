@@ -15,6 +15,7 @@ from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 
 from search_r1.check import Problem, Report, check
+from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.config import ConfigError
 
 
@@ -83,7 +84,6 @@ def validate_with_verl(config: DictConfig) -> list[Problem]:
     # verl reads its platform from the environment while it is imported.
     os.environ.update(config.ray_kwargs.ray_init.runtime_env.env_vars)
     from verl.trainer.ppo.core_algos import get_adv_estimator_fn
-    from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import omega_conf_to_dataclass, validate_config
 
     config = config.copy()
@@ -98,7 +98,7 @@ def validate_with_verl(config: DictConfig) -> list[Problem]:
     estimator = config.algorithm.adv_estimator
     problems += _refusal("algorithm.adv_estimator", get_adv_estimator_fn, estimator)
     if not problems:
-        needs = need_reference_policy(config), need_critic(config)
+        needs = needs_reference(config), needs_critic(config)
         problems += _refusal("config", validate_config, config, *needs)
     return problems
 

@@ -8,12 +8,14 @@ markup, and control characters are shown rather than sent to the terminal.
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.panel import Panel
+from rich.segment import Segment
 from rich.text import Text
 
 from search_r1.prompts import Tag
@@ -26,7 +28,9 @@ _INSERTED = "green"
 _GUTTER = "┃ "
 # Control characters, and the marks that turn the direction of text around.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_BLOCKS = {tag: re.compile(rf"<{tag}>.*?(?:</{tag}>|\Z)", re.DOTALL) for tag in _STYLES}
+_BLOCKS = {
+    tag: re.compile(rf"{tag.opening}.*?(?:{tag.closing}|\Z)", re.DOTALL) for tag in _STYLES
+}
 
 
 def read_records(path: Path) -> list[Record]:
@@ -122,12 +126,30 @@ def _sampled(text: str) -> Text:
     return shown
 
 
-def _inserted(turn: Mapping[str, Any]) -> Text:
-    lines = _visible(turn["observation"]).strip("\n").splitlines()
-    hits = [f"{hit['id']} ({hit['score']})" for hit in turn.get("passages", ())]
-    shown = "\n".join(_GUTTER + line for line in lines)
-    sources = _visible(f"\n{_GUTTER}passages: {', '.join(hits)}") if hits else ""
-    return Text.assemble((shown, _INSERTED), (sources, f"dim {_INSERTED}"))
+def _inserted(turn: Mapping[str, Any]) -> "_Inserted":
+    shown = Text(_visible(turn["observation"]).strip("\n"), style=_INSERTED)
+    if hits := turn.get("passages"):
+        sources = ", ".join(f"{_visible(hit['id'])}{_score(hit.get('score'))}" for hit in hits)
+        shown.append(f"\npassages: {sources}", style="dim")
+    return _Inserted(shown)
+
+
+def _score(score: float | None) -> str:
+    return "" if score is None else f" ({score:.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Inserted:
+    """Text behind a line at its left, also where it is wrapped and where there are no colours."""
+
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        inner = options.update_width(options.max_width - len(_GUTTER))
+        for line in console.render_lines(self.text, inner, pad=False):
+            yield Segment(_GUTTER, console.get_style(_INSERTED))
+            yield from line
+            yield Segment.line()
 
 
 def _visible(value: object) -> str:
