@@ -17,7 +17,8 @@ command resumes a run that was stopped.
   --val FILE     Held-out questions, parquet.
   --name NAME    Name of the run, of its folder in runs/ and in wandb
                  (default: $algorithm-MODEL, in lower case).
-  --nodes N      Nodes of eight GPUs in the Ray cluster (default 1).
+  --nodes N      Nodes of eight GPUs (default 1); more need a Ray cluster (ray start on each node)
+                 and RAY_ADDRESS=auto.
   --check        Only check the config; exit code 2 if it cannot run.
   --dry-run      Only print the whole config and the command.
   FIELD=VALUE    Any other setting, for example search.urls=[http://10.0.0.5:8000/retrieve]

@@ -1,4 +1,4 @@
-"""The command line: ``search-r1 train | serve | prepare | view | merge | doctor``.
+"""The command line: ``search-r1 train | serve | prepare | view | summary | merge | doctor``.
 
 Each command imports what it needs when it runs, so that help and errors come at once.
 """
@@ -13,6 +13,8 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from search_r1.examples import TRAIN_EXAMPLES
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -21,32 +23,13 @@ app = typer.Typer(
 )
 
 BAD_INPUT = 2
-TRAIN_EPILOG = """
-Shipped configs:
-
-* cpu_quickstart: SmolLM2-135M on a machine without a GPU
-
-* grpo: the paper's GRPO on eight 80 GB GPUs
-
-* ppo: the paper's PPO on eight 80 GB GPUs
-
-Examples:
-
-* `search-r1 train cpu_quickstart data.train_files=train.parquet data.val_files=test.parquet
-actor_rollout_ref.model.path=runs/smollm2`
-
-* `search-r1 train ppo --check trainer.experiment_name=ppo-7b data.train_files=train.parquet
-data.val_files=test.parquet actor_rollout_ref.model.path=Qwen/Qwen2.5-7B`
-
-* `search-r1 train my_config.yaml trainer.total_training_steps=100 --dry-run`
-"""
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
 
 
-@app.command(epilog=TRAIN_EPILOG)
+@app.command(epilog=TRAIN_EXAMPLES)
 def train(
     config: Annotated[str, typer.Argument(help="A shipped config, or the path of a YAML file.")],
     overrides: Annotated[
@@ -103,6 +86,17 @@ def view(
         chosen = select_records(read_records(file), best=best, worst=worst, record_id=record_id)
     for record in chosen:
         _out.print(render(record))
+
+
+@app.command()
+def summary(
+    run: Annotated[Path, typer.Argument(help="A run's folder, its output_dir.")],
+) -> None:
+    """Show the validations of a run side by side."""
+    from search_r1.summary import table_of, validation_files
+
+    with _one_line_errors():
+        _out.print(table_of(validation_files(run)))
 
 
 @app.command()

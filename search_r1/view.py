@@ -5,7 +5,6 @@ Command: ``search-r1 view output_dir/validation/STEP.jsonl --best 1``. A record 
 markup, and control characters are shown rather than sent to the terminal.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,38 +17,48 @@ from rich.panel import Panel
 from rich.segment import Segment
 from rich.text import Text
 
+from search_r1.metrics import Row
 from search_r1.prompts import Tag
+from search_r1.summary import read_trajectories
 
-Record = Mapping[str, Any]
-
-_FIELDS = ("id", "question", "golden_answers", "answer", "stop_reason", "transcript")
+_FIELDS = (
+    "id",
+    "question",
+    "golden_answers",
+    "answer",
+    "stop_reason",
+    "transcript",
+    "reward_parts",
+)
 _STYLES = {Tag.THINK: "dim", Tag.SEARCH: "cyan", Tag.ANSWER: "bold"}
 _INSERTED = "green"
 _GUTTER = "┃ "
 # Control characters, and the marks that turn the direction of text around.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_BLOCKS = {
-    tag: re.compile(rf"{tag.opening}.*?(?:{tag.closing}|\Z)", re.DOTALL) for tag in _STYLES
-}
+_BLOCKS = {tag: re.compile(rf"{tag.opening}.*?(?:{tag.closing}|\Z)", re.DOTALL) for tag in _STYLES}
 
 
-def read_records(path: Path) -> list[Record]:
+def read_records(path: Path) -> list[Row]:
     """Every trajectory of a file.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: a line is not a record; the message names the line and the field.
     """
-    lines = path.read_text(encoding="utf-8").splitlines()
-    records = [_parse(line, f"{path}, line {row}") for row, line in enumerate(lines, start=1)]
+    records = read_trajectories(path)
     if not records:
         raise ValueError(f"{path} holds no trajectories")
+    for number, record in enumerate(records, start=1):
+        missing = [field for field in _FIELDS if field not in record]
+        if missing:
+            fix = "give a file of a run's validation folder"
+            raise ValueError(f"{path}:{number}: no field {missing[0]}; {fix}")
     return records
 
 
 def select_records(
-    records: Sequence[Record], *, best: int = 0, worst: int = 0, record_id: str | None = None
-) -> list[Record]:
+    records: Sequence[Row], *, best: int = 0, worst: int = 0, record_id: str | None = None
+) -> list[Row]:
     """The record of an id, or the `best` and the `worst` by reward, in the order of the file.
 
     Raises:
@@ -64,12 +73,12 @@ def select_records(
     return ranked[:best] + ranked[max(len(ranked) - worst, 0) :]
 
 
-def reward(record: Record) -> float:
+def reward(record: Row) -> float:
     """The reward of a trajectory: its weighted score."""
     return float(record["reward_parts"]["score"])
 
 
-def render(record: Record) -> RenderableType:
+def render(record: Row) -> RenderableType:
     """One whole trajectory: a header, then its turns and what was inserted after each."""
     parts: list[RenderableType] = [_header(record)]
     for number, turn in enumerate(record["transcript"], start=1):
@@ -81,19 +90,7 @@ def render(record: Record) -> RenderableType:
     return Group(*parts)
 
 
-def _parse(line: str, place: str) -> Record:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{place}: not JSON: {error}") from error
-    missing = [field for field in _FIELDS if not isinstance(record, dict) or field not in record]
-    if missing or "score" not in record.get("reward_parts", {}):
-        field = missing[0] if missing else "reward_parts.score"
-        raise ValueError(f"{place}: no field {field}; give a file of a run's validation folder")
-    return dict(record)
-
-
-def _header(record: Record) -> Panel:
+def _header(record: Row) -> Panel:
     parts = record["reward_parts"]
     em = parts.get("em")
     verdict = Text("exact match", style="bold green") if em else Text("no match", style="bold red")
