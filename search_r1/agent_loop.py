@@ -18,6 +18,7 @@ from search_r1.result import RolloutResult
 from search_r1.retriever import HttpRetriever
 from search_r1.rollout import Generation, run_rollout
 from search_r1.settings import SearchSettings
+from search_r1.tokens import PlainTokenizer, prompt_ids
 
 
 @register("search_r1")
@@ -37,10 +38,10 @@ class SearchAgentLoop(AgentLoopBase):  # type: ignore[misc] # verl is not typed
         )
         engine = _Engine(self.server_manager, sampling_params, origin)
         result = await run_rollout(
-            _prompt_ids(self.tokenizer, row["raw_prompt"], self.apply_chat_template_kwargs),
+            prompt_ids(self.tokenizer, row["raw_prompt"], self.apply_chat_template_kwargs),
             generate=engine,
             retriever=_retriever(settings),
-            tokenizer=_PlainTokenizer(self.tokenizer),
+            tokenizer=PlainTokenizer(self.tokenizer),
             settings=settings,
         )
         # A trajectory without one generation has no version of its own, and verl needs one.
@@ -111,31 +112,6 @@ class _Engine:
         versions = (fields.get("min_global_steps"), fields.get("max_global_steps"))
         self.versions += [version for version in versions if version is not None]
         return Generation(list(output.token_ids), output.log_probs, output.stop_reason)
-
-
-class _PlainTokenizer:
-    """A Hugging Face tokenizer that adds no special tokens and drops none."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
-
-    def decode(self, token_ids: list[int]) -> str:
-        return str(self._tokenizer.decode(token_ids, clean_up_tokenization_spaces=False))
-
-
-def _prompt_ids(tokenizer: Any, messages: Any, template_kwargs: Any) -> list[int]:
-    """The chat template where the tokenizer has one, the messages' text otherwise."""
-    chat = [dict(message) for message in messages]
-    if tokenizer.chat_template is None:
-        return list(tokenizer.encode("\n".join(message["content"] for message in chat)))
-    return list(
-        tokenizer.apply_chat_template(
-            chat, add_generation_prompt=True, tokenize=True, return_dict=False, **template_kwargs
-        )
-    )
 
 
 def _to_output(
