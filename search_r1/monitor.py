@@ -13,7 +13,8 @@ from typing import Any
 from search_r1.files import write_lines
 from search_r1.metrics import Row, failed_search_rate, step_line, summarise, validation_line
 
-logger = logging.getLogger(__name__)
+# Below verl's logger, which verl shields from what other libraries do to the root logger.
+logger = logging.getLogger("verl.search_r1.monitor")
 
 RECORD = "record"
 """The reward's extra key that carries one trajectory's row, as JSON."""
@@ -43,7 +44,7 @@ class SearchMonitor:
         self, batch: Any, metrics: dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
         super()._compute_metrics(batch, metrics, *args, **kwargs)  # type: ignore[misc]
-        logger.warning("%s", step_line(self.global_steps, metrics))
+        logger.info("%s", step_line(self.global_steps, metrics))
 
     def _require_search(self, rows: Sequence[Row], expected: int) -> None:
         limit = self.config.search.max_failure_rate
@@ -79,7 +80,7 @@ class SearchMonitor:
         )
         self._require_search(rows, expected=max(len(records), 1))
         ours = summarise(rows)
-        logger.warning("%s", validation_line(self.global_steps, len(rows), ours))
+        logger.info("%s", validation_line(self.global_steps, len(rows), ours))
         return metrics | {f"val/{name}": value for name, value in ours.items()}
 
     @staticmethod
@@ -104,12 +105,12 @@ class SearchMonitor:
         logger.info("%d trajectories in %s", len(inputs), path)
 
 
-def _rows_of(batch: Any) -> list[Row]:
+def _rows_of(batch: Any) -> list[Row]:  # a transfer_queue.KVBatchMeta
     import transfer_queue
 
     data = transfer_queue.kv_batch_get(
         keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
     )
-    return [
-        json.loads(fields["reward_extra_info"][RECORD]) for fields in data["extra_fields"].tolist()
-    ]
+    # Only pop keeps the stack that can be listed; indexing unpacks it.
+    every = data.pop("extra_fields").tolist()
+    return [json.loads(fields["reward_extra_info"][RECORD]) for fields in every]
