@@ -91,6 +91,15 @@ class Reply:
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
 
+class QuietHTTPServer(ThreadingHTTPServer):
+    """Does not report clients that leave before their reply: some tests leave."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing."""
+
+
 class LocalServer:
     """A real HTTP server on this machine that answers as scripted; the last reply repeats."""
 
@@ -99,8 +108,7 @@ class LocalServer:
         self.requests: list[tuple[str, Any]] = []
         self.connections: set[tuple[str, int]] = set()
         self.lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
+        self._http = QuietHTTPServer(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
 
     @property

@@ -89,14 +89,14 @@ def test_a_server_that_stays_broken_costs_a_bounded_number_of_attempts(serve: Se
 
 
 def test_a_slow_reply_is_given_up_and_tried_again(serve: Serve) -> None:
-    server = serve(reply(GOOD, delay_s=1.0), reply(GOOD))
-    retriever = HttpRetriever(settings(server.url, attempt_timeout_seconds=0.1))
+    server = serve(reply(GOOD, delay_s=5.0), reply(GOOD))
+    retriever = HttpRetriever(settings(server.url, attempt_timeout_seconds=0.7))
     assert asyncio.run(search(retriever)) == FOUND
     assert retriever.stats.retries == 1
 
 
 def test_the_deadline_bounds_the_whole_search(serve: Serve) -> None:
-    server = serve(reply(GOOD, delay_s=1.0))
+    server = serve(reply(GOOD, delay_s=5.0))
     retriever = HttpRetriever(settings(server.url, timeout_seconds=0.2))
     assert failure_of(retriever) == f"{server.url}: no reply within 0.2 seconds"
 
