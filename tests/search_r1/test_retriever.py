@@ -27,8 +27,8 @@ Serve = Callable[..., Any]
 
 def settings(*urls: str, **changes: float) -> RetrieverSettings:
     quick: dict[str, Any] = {
-        "timeout_seconds": 5.0,
-        "attempt_timeout_seconds": 2.0,
+        "timeout_seconds": 30.0,
+        "attempt_timeout_seconds": 10.0,
         "backoff_seconds": 0.01,
     }
     return RetrieverSettings(urls=urls, **(quick | changes))
