@@ -25,6 +25,8 @@ def cpu_environment(kv_cache_gib: int) -> dict[str, str]:
         # verl registers its FSDP engines for cuda and npu only; they run on a CPU unchanged.
         "VERL_ENGINE_DEVICE": "cuda",
         "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gib),
+        # Ray would give each actor one thread; the trainer and the engine take turns on all cores.
+        "OMP_NUM_THREADS": str(len(os.sched_getaffinity(0))),
         # vLLM would bind its threads to cores that the trainer needs between rollouts.
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     }
