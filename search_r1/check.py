@@ -37,7 +37,7 @@ class Report:
     problems: tuple[Problem, ...]
     notes: tuple[Note, ...] = ()
     memory: MemoryTable | None = None
-    """None where the model's shape or its parallelism is not one that is estimated."""
+    """None with problems, and where the model's shape or parallelism is not one we estimate."""
 
 
 def check(config: DictConfig) -> Report:
@@ -46,6 +46,8 @@ def check(config: DictConfig) -> Report:
     if findings:
         return _report(findings, None)
     findings = [finding for one in _CHECKS for finding in one(config)]
+    if any(isinstance(finding, Problem) for finding in findings):
+        return _report(findings, None)
     shape, memory = _estimable_shape(config), None
     if shape:
         memory = estimate(config, shape)
@@ -65,10 +67,7 @@ def _estimable_shape(config: DictConfig) -> ModelShape | None:
     is_fsdp = config.actor_rollout_ref.actor.strategy in {"fsdp", "fsdp2"}
     if not is_fsdp or config.actor_rollout_ref.model.lora_rank > 0:
         return None
-    try:
-        return find_shape(str(select(config, PATH)))
-    except ValueError:
-        return None  # check_model has told it
+    return find_shape(str(select(config, PATH)))
 
 
 def _judge_memory(config: DictConfig, shape: ModelShape, memory: MemoryTable) -> Findings:

@@ -26,12 +26,30 @@ OPTIONAL_COUNTS = (
 )
 
 
+WHOLE_NUMBERS = (
+    "trainer.save_freq",
+    "trainer.test_freq",
+    "data.train_max_samples",
+    "actor_rollout_ref.rollout.max_num_batched_tokens",
+    "actor_rollout_ref.rollout.val_kwargs.n",
+)
+"""These may be negative, which verl reads as never or as all."""
+
+
 def check_numbers(config: DictConfig) -> Findings:
     """Every count is a whole number of at least 1, and those without a default are given."""
     for field in COUNTS + OPTIONAL_COUNTS:
         value = select(config, field)
         if value is None and field in OPTIONAL_COUNTS:
             continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        if not _is_whole(value) or value < 1:
             message = f"is {value!r}, not a whole number of at least 1"
             yield Problem(field, message, f"set {field} to a count")
+    for field in WHOLE_NUMBERS:
+        value = select(config, field)
+        if not _is_whole(value):
+            yield Problem(field, f"is {value!r}, not a whole number", f"set {field} to one")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

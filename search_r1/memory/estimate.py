@@ -27,7 +27,7 @@ from search_r1.memory.table import GIB, MemoryRow, MemoryTable, Phase
 from search_r1.platform import PLATFORM_NAME
 
 GPU_MEMORY_GIB = 80.0
-_VALUE_BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2}
+_VALUE_BYTES = {"bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2}
 
 
 def estimate(config: DictConfig, shape: ModelShape) -> MemoryTable:
@@ -68,7 +68,9 @@ def _engine(config: DictConfig, name: str, parameters: int) -> Iterable[MemoryRo
     actor = name == "actor"
     options = config.actor_rollout_ref.actor.fsdp_config if actor else config.critic.fsdp
     shards = options.fsdp_size if options.fsdp_size > 0 else total_gpus(config)
-    weights = formulas.sharded_weights(parameters, _VALUE_BYTES[options.model_dtype], shards)
+    weights = formulas.sharded_weights(
+        parameters, _VALUE_BYTES.get(options.model_dtype, formulas.FULL), shards
+    )
     update = Phase.ACTOR if actor else Phase.CRITIC
     always, on_cpu = list(Phase), is_on_cpu(config)
     used = [Phase.LOG_PROBS, update] if actor else [update]

@@ -1,0 +1,388 @@
+"""Each problem that a check finds, by the override that makes it."""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+from search_r1.check import Report, check
+from search_r1.config import compose, shipped_configs
+
+Check = Callable[..., Report]
+
+ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+MODEL = "actor_rollout_ref.model.path"
+
+
+@pytest.fixture(autouse=True)
+def logged_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_MODE", "offline")
+
+
+@pytest.fixture(scope="session")
+def composed(run_overrides: list[str]) -> Callable[..., DictConfig]:
+    """Composes a config once for each set of config groups; composing takes most of the time."""
+
+    @lru_cache
+    def run(name: str, *groups: str) -> DictConfig:
+        return compose(name, [*run_overrides, *groups])
+
+    return run
+
+
+@pytest.fixture
+def check_config(composed: Callable[..., DictConfig]) -> Check:
+    def run(name: str, *overrides: str) -> Report:
+        groups = [override for override in overrides if override.startswith("algo=")]
+        config = composed(name, *groups).copy()
+        for override in overrides:
+            field, _, value = override.lstrip("+").partition("=")
+            if override not in groups:
+                parsed = OmegaConf.from_dotlist([f"value={value}"])
+                OmegaConf.update(config, field, parsed.value, force_add=True)
+        return check(config)
+
+    return run
+
+
+def fields(report: Report) -> list[str]:
+    return [problem.field for problem in report.problems]
+
+
+def texts(report: Report, field: str) -> list[str]:
+    return [note.text for note in report.notes if note.field == field]
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_every_shipped_config_can_run(check_config: Check, name: str) -> None:
+    report = check_config(name)
+    assert report.problems == ()
+    assert report.memory is not None
+    assert report.memory.total_gib(report.memory.peak) > 1
+
+
+@pytest.mark.parametrize("model", ["Qwen/Qwen2.5-3B", "Qwen/Qwen2.5-7B-Instruct"])
+@pytest.mark.parametrize("name", ["ppo", "grpo"])
+def test_the_papers_models_fit_eight_gpus(check_config: Check, name: str, model: str) -> None:
+    report = check_config(name, f"{MODEL}={model}")
+    assert report.problems == ()
+    assert [note for note in report.notes if note.warning] == []
+    assert report.memory is not None
+    assert report.memory.total_gib(report.memory.peak) < 80
+
+
+BAD_SETTINGS: list[tuple[str, Sequence[str], Sequence[str]]] = [
+    # counts
+    ("ppo", ["data.train_batch_size=0"], ["data.train_batch_size"]),
+    ("ppo", ["data.train_batch_size=many"], ["data.train_batch_size"]),
+    ("ppo", [f"{ROLLOUT}.n=true"], [f"{ROLLOUT}.n"]),
+    ("ppo", ["trainer.total_epochs=0.5"], ["trainer.total_epochs"]),
+    ("ppo", ["trainer.test_freq=never"], ["trainer.test_freq"]),
+    ("ppo", ["data.train_max_samples=null"], ["data.train_max_samples"]),
+    # the search section
+    ("ppo", ["+search.topk=3"], ["search.topk"]),
+    ("ppo", ["search.top_k=0"], ["search.top_k"]),
+    ("ppo", ["search.top_k=three"], ["search.top_k"]),
+    ("ppo", ["search.max_failure_rate=20"], ["search.max_failure_rate"]),
+    ("ppo", ["search.urls=[]"], ["search.urls"]),
+    ("ppo", ["search.urls=[10.0.0.5:8000]"], ["search.urls"]),
+    ("ppo", ["trainer.nnodes=2"], ["search.urls"]),
+    ("ppo", ["trainer.nnodes=2", "search.urls=[http://localhost:1/r]"], ["search.urls"]),
+    ("ppo", ["trainer.nnodes=2", "search.urls=['http://[::1]:1/r']"], ["search.urls"]),
+    # GPUs and batches
+    ("ppo", [f"{ROLLOUT}.tensor_model_parallel_size=3"], [f"{ROLLOUT}.tensor_model_parallel_size"]),
+    (
+        "ppo",
+        [f"{ACTOR}.ulysses_sequence_parallel_size=3"],
+        [f"{ACTOR}.ulysses_sequence_parallel_size"],
+    ),
+    ("ppo", ["trainer.n_gpus_per_node=3"], ["data.train_batch_size", f"{ACTOR}.ppo_mini"]),
+    ("ppo", ["data.train_batch_size=128"], [f"{ACTOR}.ppo_mini_batch_size", "critic.ppo_mini"]),
+    ("ppo", ["critic.ppo_mini_batch_size=12"], ["critic.ppo_mini_batch_size"]),
+    (
+        "ppo",
+        [f"{ACTOR}.ppo_micro_batch_size_per_gpu=5"],
+        [f"{ACTOR}.ppo_micro_batch_size_per_gpu"],
+    ),
+    (
+        "ppo",
+        [f"{ACTOR}.ppo_micro_batch_size_per_gpu=null"],
+        [f"{ACTOR}.ppo_micro_batch_size_per_gpu"],
+    ),
+    (
+        "ppo",
+        [f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=7"],
+        [f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu"],
+    ),
+    (
+        "grpo",
+        ["actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=7"],
+        ["actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu"],
+    ),
+    ("ppo", [f"{ACTOR}.ppo_micro_batch_size=64"], [f"{ACTOR}.ppo_micro_batch_size"]),
+    (
+        "ppo",
+        [
+            f"{ACTOR}.use_dynamic_bsz=true",
+            f"{ROLLOUT}.log_prob_use_dynamic_bsz=true",
+            f"{ACTOR}.ppo_max_token_len_per_gpu=4000",
+        ],
+        [f"{ACTOR}.ppo_max_token_len_per_gpu"],
+    ),
+    (
+        "ppo",
+        [f"{ACTOR}.use_dynamic_bsz=true", f"{ROLLOUT}.log_prob_use_dynamic_bsz=false"],
+        [f"{ROLLOUT}.log_prob_use_dynamic_bsz"],
+    ),
+    (
+        "ppo",
+        ["++critic.ppo_infer_max_token_len_per_gpu=4095"],
+        ["critic.ppo_infer_max_token_len_per_gpu"],
+    ),
+    # lengths
+    ("ppo", ["data.max_response_length=40000"], ["data.max_response_length"]),
+    ("ppo", ["data.max_response_length=1000"], ["data.max_response_length"]),
+    ("ppo", [f"{ROLLOUT}.max_model_len=2048"], [f"{ROLLOUT}.max_model_len"]),
+    (
+        "ppo",
+        [f"{ROLLOUT}.enable_chunked_prefill=false", f"{ROLLOUT}.max_num_batched_tokens=2048"],
+        [f"{ROLLOUT}.max_num_batched_tokens"],
+    ),
+    # model
+    ("ppo", [f"{MODEL}=/no/such/folder"], [MODEL]),
+    # data
+    ("ppo", ["data.train_files=[missing.parquet]"], ["data.train_files"]),
+    ("ppo", ["data.val_files=missing.parquet"], ["data.val_files"]),
+    ("ppo", ["data.train_batch_size=2048"], ["data.train_batch_size"]),
+    ("ppo", ["data.train_max_samples=500"], ["data.train_batch_size"]),
+    ("ppo", ["trainer.total_epochs=3"], ["trainer.total_epochs"]),
+    # the run
+    ("ppo", ["trainer.logger=[console,wandbb]"], ["trainer.logger"]),
+    ("ppo", ["trainer.logger=swanlab"], ["trainer.logger"]),
+    ("ppo", ["trainer.resume_mode=always"], ["trainer.resume_mode"]),
+    ("ppo", ["trainer.resume_mode=resume_path"], ["trainer.resume_from_path"]),
+    ("ppo", ["custom_reward_function.path=mine.py"], ["custom_reward_function.path"]),
+    (
+        "ppo",
+        ["reward.custom_reward_function.path=mine.py"],
+        ["reward.custom_reward_function.path"],
+    ),
+    (
+        "ppo",
+        ["reward.custom_reward_function.path=pkg://no_such_package"],
+        ["reward.custom_reward_function.path"],
+    ),
+    (
+        "ppo",
+        ["reward.custom_reward_function.name=score"],
+        ["reward.custom_reward_function.name"],
+    ),
+    ("ppo", [f"{ROLLOUT}.val_kwargs.n=4"], [f"{ROLLOUT}.val_kwargs.do_sample"]),
+    (
+        "ppo",
+        [f"{ROLLOUT}.agent.default_agent_loop=single_turn_agent"],
+        [f"{ROLLOUT}.agent.default_agent_loop"],
+    ),
+    (
+        "ppo",
+        ["actor_rollout_ref.model.external_lib=null"],
+        ["actor_rollout_ref.model.external_lib"],
+    ),
+    ("ppo", ["trainer.use_v1=false"], ["trainer.use_v1"]),
+    # the CPU
+    ("cpu_quickstart", [f"{ACTOR}.strategy=fsdp"], [f"{ACTOR}.strategy"]),
+    ("cpu_quickstart", ["algo=ppo", "critic.strategy=fsdp"], ["critic.strategy"]),
+    ("cpu_quickstart", ["trainer.n_gpus_per_node=2"], ["trainer.n_gpus_per_node"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "wanted"), BAD_SETTINGS, ids=[" ".join(o) for _, o, _ in BAD_SETTINGS]
+)
+def test_a_bad_setting_is_a_problem_of_its_field(
+    check_config: Check, name: str, overrides: Sequence[str], wanted: Sequence[str]
+) -> None:
+    report = check_config(name, *overrides)
+    for field in wanted:
+        assert any(found.startswith(field) for found in fields(report)), fields(report)
+    assert all(problem.message and problem.fix for problem in report.problems)
+
+
+def test_a_bad_setting_gives_no_other_problems(check_config: Check) -> None:
+    report = check_config("ppo", f"{ROLLOUT}.tensor_model_parallel_size=16")
+    assert fields(report) == [f"{ROLLOUT}.tensor_model_parallel_size"]
+    assert report.problems[0].fix == "a divisor of 8"
+
+
+def test_the_fix_of_a_batch_counts_the_group(check_config: Check) -> None:
+    # 12 x 2 trajectories over 8 GPUs divide, 10 x 2 do not: questions must be a multiple of 4.
+    small = [f"{ROLLOUT}.n=2", f"{ACTOR}.ppo_mini_batch_size=4"]
+    micro = [f"{ACTOR}.ppo_micro_batch_size_per_gpu=1", f"{ROLLOUT}.log_prob_micro_batch_size=null"]
+    micro += [f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=1"]
+    micro += ["actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=1"]
+    assert check_config("grpo", "data.train_batch_size=12", *small, *micro).problems == ()
+    [problem] = check_config("grpo", "data.train_batch_size=10", *small, *micro).problems
+    assert (problem.field, problem.fix) == ("data.train_batch_size", "a multiple of 4")
+
+
+@pytest.fixture
+def with_file(check_config: Check, tmp_path: Path) -> Callable[[Any], Report]:
+    def run(content: Any) -> Report:
+        path = tmp_path / "train.parquet"
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            pq.write_table(content, path)
+        return check_config("ppo", f"data.train_files={path}")
+
+    return run
+
+
+def test_a_file_that_only_ends_like_parquet(with_file: Callable[[Any], Report]) -> None:
+    [problem] = with_file(b"id,question\n").problems
+    assert problem.field == "data.train_files"
+    assert "not a parquet file" in problem.message
+
+
+def test_missing_columns_are_all_named(with_file: Callable[[Any], Report]) -> None:
+    [problem] = with_file(pa.table({"prompt": ["x"] * 600, "data_source": ["nq"] * 600})).problems
+    assert "no column extra_info, reward_model" in problem.message
+
+
+def test_another_format_is_refused(check_config: Check, tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text("{}\n")
+    [problem] = check_config("ppo", f"data.train_files={path}").problems
+    assert "does not end in .parquet" in problem.message
+
+
+def test_rows_of_several_files_count_together(
+    check_config: Check, run_overrides: list[str]
+) -> None:
+    train = run_overrides[0].partition("=")[2]
+    report = check_config("ppo", f"data.train_files=[{train},{train}]")
+    assert report.problems == ()
+    assert texts(report, "data.train_files") == [
+        "2,048 rows, 4 steps an epoch; 500 steps see 256,000 questions"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model.safetensors": None}, "holds no weights"),
+        ({"tokenizer.json": None}, "holds no tokenizer"),
+        ({"config.json": None}, "holds no config"),
+        ({"config.json": "{"}, "config.json"),
+        ({"config.json": '{"intermediate_size": 4}'}, "num_attention_heads"),
+    ],
+)
+def test_an_incomplete_model_folder(
+    check_config: Check, tmp_path: Path, change: dict[str, str | None], message: str
+) -> None:
+    shape = {"num_attention_heads": 1, "hidden_size": 8, "num_hidden_layers": 1}
+    shape |= {"intermediate_size": 8, "vocab_size": 8, "max_position_embeddings": 9000}
+    files = {"config.json": json.dumps(shape), "model.safetensors": "", "tokenizer.json": ""}
+    for name, content in (files | change).items():
+        if content is not None:
+            (tmp_path / name).write_text(content)
+    [problem] = check_config("ppo", f"{MODEL}={tmp_path}").problems
+    assert problem.field == MODEL
+    assert message in problem.message
+
+
+def test_what_is_no_folder_may_be_a_name(check_config: Check) -> None:
+    report = check_config("ppo", f"{MODEL}=someone/unheard-of")
+    assert report.problems == ()
+    assert report.memory is None
+    assert any("taken as a Hugging Face name" in text for text in texts(report, MODEL))
+
+
+def test_budgets_that_do_not_all_fit_are_a_note(check_config: Check) -> None:
+    # 4 searches of 500 + 500 tokens and a last turn of 500; 3 searches leave 72, more than 64.
+    [text] = texts(check_config("ppo"), "data.max_response_length")
+    assert "need 4500 of 3072" in text
+    assert "3 always fit" in text
+
+
+def test_a_response_without_searches_needs_one_turn(check_config: Check) -> None:
+    assert (
+        check_config("ppo", "search.max_searches=0", "data.max_response_length=64").problems == ()
+    )
+
+
+def test_a_group_of_one_is_a_warning(check_config: Check) -> None:
+    report = check_config("grpo", f"{ROLLOUT}.n=1")
+    [note] = [note for note in report.notes if note.field == f"{ROLLOUT}.n"]
+    assert note.warning
+    assert "REINFORCE" in note.text
+
+
+def test_a_run_that_never_validates_is_a_warning(check_config: Check) -> None:
+    report = check_config("ppo", "trainer.val_before_train=false", "trainer.test_freq=-1")
+    assert any("never validates" in text for text in texts(report, "trainer.test_freq"))
+
+
+def test_a_batch_that_must_be_filled_up_is_a_note(check_config: Check) -> None:
+    report = check_config("ppo", "data.train_batch_size=384")
+    assert report.problems == ()
+    [text] = texts(report, "data.train_batch_size")
+    assert text.startswith("384 trajectories a step are filled up to 512")
+
+
+def test_wandb_without_a_login_is_a_note(
+    check_config: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert texts(check_config("ppo"), "trainer.logger") == []
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    assert any("wandb login" in text for text in texts(check_config("ppo"), "trainer.logger"))
+
+
+def test_no_reference_model_is_a_note(check_config: Check) -> None:
+    report = check_config("grpo", f"{ACTOR}.use_kl_loss=false")
+    assert report.problems == ()
+    assert texts(report, f"{ACTOR}.use_kl_loss") != []
+
+
+def test_a_checkpoint_to_resume_from(check_config: Check, tmp_path: Path) -> None:
+    folder = tmp_path / "global_step_50"
+    folder.mkdir()
+    mode = "trainer.resume_mode=resume_path"
+    assert check_config("ppo", mode, f"trainer.resume_from_path={folder}").problems == ()
+
+
+def test_memory_over_the_limit_warns_and_refuses_nothing(check_config: Check) -> None:
+    report = check_config("ppo", f"{ACTOR}.fsdp_config.param_offload=false", "trainer.nnodes=1")
+    assert not any("more than 80" in note.text for note in report.notes)
+    report = check_config("ppo", f"{ACTOR}.ppo_micro_batch_size_per_gpu=32")
+    assert report.problems == ()
+    [text] = texts(report, f"{ACTOR}.ppo_micro_batch_size_per_gpu")
+    assert "the actor update needs about" in text
+    assert "use_fused_kernels" in text
+
+
+def test_a_cache_without_room_warns(check_config: Check) -> None:
+    report = check_config("ppo", f"{ROLLOUT}.gpu_memory_utilization=0.1")
+    [note] = [n for n in report.notes if n.field == f"{ROLLOUT}.gpu_memory_utilization"]
+    assert note.warning
+    assert "holds 0 tokens" in note.text
+
+
+@pytest.mark.parametrize("override", ["actor_rollout_ref.model.lora_rank=8"])
+def test_what_is_not_estimated_has_no_table(check_config: Check, override: str) -> None:
+    report = check_config("ppo", override)
+    assert (report.problems, report.memory) == ((), None)
+
+
+def test_checking_leaves_the_config_as_it_was(composed: Callable[..., DictConfig]) -> None:
+    config = composed("ppo").copy()
+    before = config.copy()
+    check(config)
+    assert config == before

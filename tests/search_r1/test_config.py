@@ -1,0 +1,114 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from search_r1.config import ConfigError, compose, config_folder, environment, shipped_configs
+
+REQUIRED = [
+    "actor_rollout_ref.model.path=model",
+    "data.train_files=train.parquet",
+    "data.val_files=val.parquet",
+    "trainer.experiment_name=run",
+]
+
+
+def test_the_base_is_no_config_of_its_own() -> None:
+    assert shipped_configs() == ["cpu_quickstart", "grpo", "ppo"]
+    assert (config_folder() / "base.yaml").is_file()
+
+
+@pytest.mark.parametrize("name", ["cpu_quickstart", "grpo", "ppo"])
+def test_a_shipped_config_is_resolved_to_its_last_value(name: str) -> None:
+    config = compose(name, REQUIRED)
+    assert "${" not in OmegaConf.to_yaml(config)
+    assert config.actor_rollout_ref.rollout.agent.default_agent_loop == "search_r1"
+    assert config.critic.model.path == "model"
+
+
+def test_the_papers_settings() -> None:
+    ppo, grpo = compose("ppo", REQUIRED), compose("grpo", REQUIRED)
+    assert (ppo.algorithm.adv_estimator, ppo.actor_rollout_ref.rollout.n) == ("gae", 1)
+    assert (grpo.algorithm.adv_estimator, grpo.actor_rollout_ref.rollout.n) == ("grpo", 5)
+    assert ppo.data.train_batch_size == 512
+    assert ppo.actor_rollout_ref.actor.ppo_mini_batch_size == 256
+    assert ppo.actor_rollout_ref.actor.optim.lr == 1e-6
+    assert ppo.critic.optim.lr == 1e-5
+    assert ppo.data.max_prompt_length + ppo.data.max_response_length == 4096
+    assert (ppo.search.max_searches, ppo.search.top_k) == (4, 3)
+
+
+def test_the_algorithm_is_one_word() -> None:
+    config = compose("cpu_quickstart", [*REQUIRED, "algo=ppo"])
+    assert config.algorithm.adv_estimator == "gae"
+    assert config.algorithm.use_kl_in_reward
+
+
+def test_the_engines_length_follows_the_data() -> None:
+    lengths = ["data.max_prompt_length=100", "data.max_response_length=200"]
+    assert compose("ppo", [*REQUIRED, *lengths]).actor_rollout_ref.rollout.max_model_len == 300
+
+
+def test_the_output_folder_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = compose("ppo", REQUIRED)
+    assert config.output_dir == str(tmp_path / "runs" / "run")
+    assert config.trainer.default_local_dir == str(tmp_path / "runs" / "run" / "checkpoints")
+
+
+def test_every_required_field_is_named_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"model\.path.*train_files.*val_files.* must be given"):
+        compose("ppo")
+
+
+def test_an_unknown_config_is_told_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="cpu_quickstart, grpo, ppo"):
+        compose("papo", REQUIRED)
+
+
+@pytest.mark.parametrize("override", ["no.such_field=1", "algo=dpo", "trainer.nnodes", "a=[1"])
+def test_a_bad_override_is_a_config_error(override: str) -> None:
+    with pytest.raises(ConfigError, match="config ppo"):
+        compose("ppo", [*REQUIRED, override])
+
+
+def test_a_file_of_ones_own_builds_on_ours(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "defaults: [base, algo: grpo, hardware: h100x8, _self_]\n"
+        "search: {top_k: 5}\n"
+        "trainer: {experiment_name: mine}\n"
+    )
+    config = compose(str(file), REQUIRED[:3])
+    assert (config.search.top_k, config.search.max_searches) == (5, 4)
+    assert config.trainer.experiment_name == "mine"
+
+
+def test_only_a_cpu_run_selects_the_cpu_platform() -> None:
+    cpu = environment(compose("cpu_quickstart", REQUIRED))
+    assert (cpu["VERL_PLATFORM"], cpu["VLLM_CPU_KVCACHE_SPACE"]) == ("cpu", "1")
+    assert "VERL_PLATFORM" not in environment(compose("ppo", REQUIRED))
+
+
+def test_every_worker_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_DIR", "/elsewhere")
+    config = compose("cpu_quickstart", REQUIRED)
+    variables = config.ray_kwargs.ray_init.runtime_env.env_vars
+    assert variables["VERL_USE_EXTERNAL_MODULES"] == "search_r1.platform.cpu"
+    assert variables["TENSORBOARD_DIR"] == f"{config.output_dir}/tensorboard"
+    assert variables["WANDB_DIR"] == "/elsewhere"
+
+
+def test_composing_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from search_r1.config import compose;"
+        f"compose('ppo', {REQUIRED});"
+        "print(sorted({'torch', 'ray', 'verl'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True
+    )
+    assert done.stdout.strip() == "[]"
