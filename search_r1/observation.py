@@ -30,6 +30,7 @@ class Insert:
 
 
 NOTHING = Insert("", [])
+"""The system stays silent."""
 
 
 def fit_passages(

@@ -19,7 +19,7 @@ def test_retrieval_hit_wants_whole_words_in_the_passages() -> None:
     assert retrieval_hit([], ["Ada"]) == 0.0
 
 
-def rollout(answer: str | None = "Ada", **changes: Any) -> dict[str, Any]:  # noqa: ANN401
+def rollout(answer: str | None = "Ada", **changes: Any) -> dict[str, Any]:
     search = {"observation": "\n\n<information>Ada</information>\n\n", "passages": [{"id": "1"}]}
     record = {
         "answer": answer,
@@ -62,7 +62,7 @@ def test_an_error_text_in_place_of_passages_is_no_hit() -> None:
 SOLUTION = "<information><answer>Ada</answer></information> <answer>Ada</answer>"
 
 
-def score(answer: str | None, ground_truth: Any = "Ada", **weights: float) -> dict[str, Any]:  # noqa: ANN401
+def score(answer: str | None, ground_truth: Any = "Ada", **weights: float) -> dict[str, Any]:
     extra_info = {"id": "q1", "question": "who?", "hops": 2, "rollout": rollout(answer)}
     return compute_score("nq", SOLUTION, ground_truth, extra_info, **weights)
 

@@ -33,7 +33,7 @@ PROMPT = build_messages("who wrote it")[0]["content"]
 class World:
     """A tokenizer, an engine and a search engine, and the rollout over them."""
 
-    def __init__(self, tokenizer: Any, engine: Any, library: Any) -> None:  # noqa: ANN401
+    def __init__(self, tokenizer: Any, engine: Any, library: Any) -> None:
         self.tokenizer = tokenizer
         self.engine = engine
         self.library = library
@@ -44,7 +44,7 @@ class World:
         sampled = self.engine.next_ids(ids, max_tokens)
         return Generation(sampled, [-0.5] * len(sampled))
 
-    def run(self, **settings: Any) -> RolloutResult:  # noqa: ANN401
+    def run(self, **settings: Any) -> RolloutResult:
         return asyncio.run(
             run_rollout(
                 self.prompt_ids,
