@@ -82,11 +82,11 @@ def render(record: Row) -> RenderableType:
     """One whole trajectory: a header, then its turns and what was inserted after each."""
     parts: list[RenderableType] = [_header(record)]
     for number, turn in enumerate(record["transcript"], start=1):
-        parts.append(Text(f"turn {number}: {turn['action']}", style="bold blue"))
+        parts.append(Text(f"turn {number}: {_visible(turn['action'])}", style="bold blue"))
         parts.append(Padding(_sampled(turn["text"]), (0, 0, 0, 2)))
         if turn["observation"]:
             parts.append(_inserted(turn))
-    parts.append(Text(f"stopped: {record['stop_reason']}", style="bold blue"))
+    parts.append(Text(f"stopped: {_visible(record['stop_reason'])}", style="bold blue"))
     return Group(*parts)
 
 

@@ -1,0 +1,46 @@
+"""verl's own checks, through the command that a user types."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from search_r1.config import shipped_configs
+
+pytestmark = pytest.mark.slow
+
+COMMAND = str(Path(sys.executable).with_name("search-r1"))
+
+
+def check(name: str, *overrides: str) -> subprocess.CompletedProcess[str]:
+    command = [COMMAND, "train", name, *overrides, "--check"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_verl_takes_every_shipped_config(name: str, run_overrides: list[str]) -> None:
+    # A name rather than a folder: the made one has no tokenizer that verl could load.
+    done = check(name, *run_overrides, "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no problems" in done.stdout
+
+
+def test_verls_refusals_name_their_section(run_overrides: list[str]) -> None:
+    done = check(
+        "ppo",
+        *run_overrides,
+        "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B",
+        "actor_rollout_ref.actor.loss_agg_mode=median",
+        "+actor_rollout_ref.rollout.no_such_setting=1",
+        "algorithm.adv_estimator=guess",
+    )
+    assert done.returncode == 2
+    for part in (
+        "Invalid loss_agg_mode: median",
+        "no_such_setting",
+        "actor_rollout_ref.rollout",
+        "algorithm.adv_estimator",
+    ):
+        assert part in done.stdout
+    assert "Traceback" not in done.stderr
