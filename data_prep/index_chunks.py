@@ -9,7 +9,6 @@ import faiss
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from data_prep.atomic import atomic_path
 from retrieval_server.corpus import Corpus
 from retrieval_server.encoder import Encoder, EncoderSettings, FloatArray
 from retrieval_server.index import FlatIndex
@@ -21,6 +20,7 @@ from retrieval_server.manifest import (
     CorpusInfo,
     Manifest,
 )
+from search_r1.files import atomic_path
 
 PLAN_FILE = "plan.json"
 _VECTORS_FOLDER = "vectors"

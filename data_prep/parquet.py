@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa  # pyarrow ships no types
 import pyarrow.parquet as pq
 
-from data_prep.atomic import atomic_path
 from data_prep.questions import Question
+from search_r1.files import atomic_path
 from search_r1.prompts import build_messages
 
 AGENT_NAME = "search_r1"

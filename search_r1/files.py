@@ -1,13 +1,28 @@
-"""Files that appear only once they are complete."""
+"""Files that appear under their name only when they are complete."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write `lines` to `path`, creating its folder; an interrupted write leaves the old file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as file:
+@contextmanager
+def atomic_path(target: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `target`; move it over `target` when the block succeeds.
+
+    The parent folder is created. When the block raises, the temporary file is removed and
+    whatever was at `target` stays.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_lines(target: Path, lines: Iterable[str]) -> None:
+    """Write `lines` to `target`, one each line."""
+    with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
-    partial.replace(path)

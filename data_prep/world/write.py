@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from data_prep.atomic import atomic_path
 from data_prep.world.articles import article_line
 from data_prep.world.chains import Split
 from data_prep.world.config import WorldConfig
 from data_prep.world.questions import questions
 from data_prep.world.world import World
+from search_r1.files import atomic_path
 
 CORPUS = "corpus.jsonl"
 MANIFEST = "manifest.json"

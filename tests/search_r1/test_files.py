@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.atomic import atomic_path
+from search_r1.files import atomic_path
 
 
 def test_the_target_appears_when_the_block_ends(tmp_path: Path) -> None:
