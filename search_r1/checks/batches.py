@@ -10,8 +10,9 @@ from omegaconf import DictConfig
 
 from search_r1.checks.findings import Findings, Note, Problem, select
 from search_r1.checks.sizes import (
-    CRITIC_MAX_TOKENS,
     Batches,
+    critic_is_dynamic,
+    critic_tokens,
     is_dynamic,
     longest_trajectory,
     needs_critic,
@@ -33,7 +34,7 @@ def check_batches(config: DictConfig) -> Findings:
     else:
         yield from _check_micro_batches(config, batches)
     if needs_critic(config):
-        yield from _check_critic_tokens(config)
+        yield from _check_critic(config, batches)
     if batches.trajectories != batches.sampled:
         text = (
             f"{batches.sampled} trajectories a step are filled up to {batches.trajectories} with "
@@ -86,10 +87,14 @@ def _check_micro_batches(config: DictConfig, batches: Batches) -> Findings:
         if select(config, field) is not None:
             yield Problem(field, "is deprecated in verl", f"set {field}_per_gpu alone")
             continue
-        micro = select(config, f"{field}_per_gpu")
-        if micro is None or per_gpu % micro:
-            message = f"{micro} does not divide the {per_gpu} trajectories of a GPU"
-            yield Problem(f"{field}_per_gpu", message, f"a divisor of {per_gpu}")
+        yield from _check_micro(config, field, per_gpu)
+
+
+def _check_micro(config: DictConfig, field: str, per_gpu: int) -> Findings:
+    micro = select(config, f"{field}_per_gpu")
+    if not isinstance(micro, int) or micro < 1 or per_gpu % micro:
+        message = f"{micro} does not divide the {per_gpu} trajectories of a GPU"
+        yield Problem(f"{field}_per_gpu", message, f"a divisor of {per_gpu}")
 
 
 def _check_token_limits(config: DictConfig) -> Findings:
@@ -103,9 +108,14 @@ def _check_token_limits(config: DictConfig) -> Findings:
         yield from _check_token_limit(config, field, select(config, field, 0))
 
 
-def _check_critic_tokens(config: DictConfig) -> Findings:
-    field = "critic.ppo_infer_max_token_len_per_gpu"
-    tokens = select(config, field, CRITIC_MAX_TOKENS)
+def _check_critic(config: DictConfig, batches: Batches) -> Findings:
+    if not critic_is_dynamic(config):
+        mini = config.critic.ppo_mini_batch_size * config.actor_rollout_ref.rollout.n
+        parts = {"micro_batch_size": mini, "infer_micro_batch_size": batches.trajectories}
+        for name, trajectories in parts.items():
+            yield from _check_micro(config, f"critic.fsdp.{name}", trajectories // batches.replicas)
+        return
+    field, tokens = "critic.ppo_infer_max_token_len_per_gpu", critic_tokens(config)
     yield from _check_token_limit(config, field, tokens)
     text = f"the critic's micro-batches hold up to {tokens:,} tokens: verl 0.9.1 heeds this alone"
     yield Note(field, text)

@@ -75,3 +75,20 @@ def longest_trajectory(config: DictConfig) -> int:
 def is_dynamic(config: DictConfig) -> bool:
     """Whether the actor's micro-batches are filled by tokens rather than by trajectories."""
     return bool(select(config, "actor_rollout_ref.actor.use_dynamic_bsz", default=False))
+
+
+def critic_is_dynamic(config: DictConfig) -> bool:
+    """Whether the critic's micro-batches are filled by tokens.
+
+    verl 0.9.1 asks the critic's engine alone, whose default is yes; ``critic.use_dynamic_bsz`` and
+    ``critic.ppo_micro_batch_size_per_gpu`` have no effect.
+    """
+    return bool(select(config, "critic.fsdp.use_dynamic_bsz", default=True))
+
+
+def critic_tokens(config: DictConfig) -> int:
+    """The most tokens of a micro-batch of the critic on one GPU."""
+    if critic_is_dynamic(config):
+        field = "critic.ppo_infer_max_token_len_per_gpu"
+        return int(select(config, field, CRITIC_MAX_TOKENS))
+    return int(select(config, "critic.fsdp.micro_batch_size_per_gpu") * longest_trajectory(config))

@@ -12,8 +12,8 @@ from omegaconf import DictConfig
 
 from search_r1.checks.findings import select
 from search_r1.checks.sizes import (
-    CRITIC_MAX_TOKENS,
     Batches,
+    critic_tokens,
     is_dynamic,
     longest_trajectory,
     needs_critic,
@@ -121,8 +121,7 @@ def micro_batch_tokens(config: DictConfig) -> dict[Phase, int]:
     all_tokens = batches.mini * longest // batches.gpus
     tokens = {Phase.LOG_PROBS: limits[0], Phase.ACTOR: min(limits[1], all_tokens)}
     if needs_critic(config):
-        limit = select(config, "critic.ppo_infer_max_token_len_per_gpu", CRITIC_MAX_TOKENS)
-        tokens[Phase.CRITIC] = min(limit, all_tokens)
+        tokens[Phase.CRITIC] = min(critic_tokens(config), all_tokens)
     return tokens
 
 

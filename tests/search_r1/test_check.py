@@ -145,6 +145,11 @@ BAD_SETTINGS: list[tuple[str, Sequence[str], Sequence[str]]] = [
         ["++critic.ppo_infer_max_token_len_per_gpu=4095"],
         ["critic.ppo_infer_max_token_len_per_gpu"],
     ),
+    (
+        "ppo",
+        ["+critic.fsdp.use_dynamic_bsz=false"],
+        ["critic.fsdp.micro_batch_size_per_gpu", "critic.fsdp.infer_micro_batch_size_per_gpu"],
+    ),
     # lengths
     ("ppo", ["data.max_response_length=40000"], ["data.max_response_length"]),
     ("ppo", ["data.max_response_length=1000"], ["data.max_response_length"]),
@@ -315,6 +320,14 @@ def test_a_response_without_searches_needs_one_turn(check_config: Check) -> None
     assert (
         check_config("ppo", "search.max_searches=0", "data.max_response_length=64").problems == ()
     )
+
+
+def test_a_critic_can_have_micro_batches_of_whole_trajectories(check_config: Check) -> None:
+    fixed = ["use_dynamic_bsz=false", "micro_batch_size_per_gpu=4"]
+    fixed.append("infer_micro_batch_size_per_gpu=8")
+    report = check_config("ppo", *(f"+critic.fsdp.{setting}" for setting in fixed))
+    assert report.problems == ()
+    assert texts(report, "critic.ppo_infer_max_token_len_per_gpu") == []
 
 
 def test_a_group_of_one_is_a_warning(check_config: Check) -> None:

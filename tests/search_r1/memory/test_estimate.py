@@ -69,6 +69,9 @@ def test_micro_batches_by_tokens(ppo: DictConfig) -> None:
     assert micro_batch_tokens(dynamic)[Phase.ACTOR] == 16384
     small = changed(dynamic, critic__ppo_infer_max_token_len_per_gpu=5000)
     assert micro_batch_tokens(small)[Phase.CRITIC] == 5000
+    fixed = {"use_dynamic_bsz": False, "micro_batch_size_per_gpu": 4}
+    fixed_critic = changed(ppo, **{f"critic__fsdp__{name}": v for name, v in fixed.items()})
+    assert micro_batch_tokens(fixed_critic)[Phase.CRITIC] == 4 * 4096
 
 
 def test_the_logits_are_those_of_the_longest_sequences(ppo: DictConfig) -> None:
