@@ -1,0 +1,142 @@
+"""The monitor over a stand-in for verl's trainer, with the same methods and arguments."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from search_r1 import monitor
+from search_r1.monitor import RECORD, SearchMonitor, SearchUnavailableError
+
+
+def row(name: str, session: int = 0, searches: int = 1, failed: int = 0) -> dict[str, Any]:
+    return {
+        "id": name,
+        "session": session,
+        "hops": 1,
+        "stop_reason": "answered",
+        "turns": 2,
+        "valid_actions": 2,
+        "searches": searches,
+        "failed_searches": failed,
+        "sampled_tokens": 10,
+        "inserted_tokens": 30,
+        "generate_seconds": 1.0,
+        "search_seconds": 0.1,
+        "reward_parts": {"score": 1.0, "em": 1.0},
+    }
+
+
+class Batch:
+    """A batch of verl's, which knows only its order."""
+
+    def __init__(self, size: int) -> None:
+        self.order = list(range(size))
+
+    def reorder(self, indices: list[int]) -> None:
+        self.order = [self.order[index] for index in indices]
+
+
+class Trainer:
+    """The methods of verl's trainer that the monitor stands in front of."""
+
+    def __init__(self) -> None:
+        self.global_steps = 3
+        self.config = SimpleNamespace(
+            search=SimpleNamespace(max_failure_rate=0.2, urls=["http://127.0.0.1:9/retrieve"]),
+            data=SimpleNamespace(train_batch_size=2),
+            actor_rollout_ref=SimpleNamespace(rollout=SimpleNamespace(n=2)),
+        )
+        self.trained: list[Batch] = []
+
+    def _balance_batch(self, batch: Batch, metrics: dict[str, Any]) -> Batch:
+        self.trained.append(batch)
+        return batch
+
+    def _val_metrics_update(
+        self,
+        data_sources: list[str],
+        sample_uids: list[str],
+        reward_extra_infos_dict: dict[str, list[Any]],
+        sample_turns: list[int],
+        expected_acc_counts: dict[Any, int] | None = None,
+    ) -> dict[str, float]:
+        assert RECORD not in reward_extra_infos_dict
+        return {"val-core/nq/reward/mean@1": 0.5}
+
+
+class Monitored(SearchMonitor, Trainer):
+    pass
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    batch = [row("b", 1), row("a", 1), row("b", 0), row("a", 0)]
+    monkeypatch.setattr(monitor, "_rows_of", lambda _batch: batch)
+    return batch
+
+
+def test_a_batch_is_measured_and_put_in_an_order_of_its_own(rows: list[dict[str, Any]]) -> None:
+    trainer, batch, metrics = Monitored(), Batch(4), {}
+    trainer._balance_batch(batch, metrics)
+    assert [(rows[i]["id"], rows[i]["session"]) for i in batch.order] == [
+        ("a", 0),
+        ("a", 1),
+        ("b", 0),
+        ("b", 1),
+    ]
+    assert metrics["reward/em"] == 1.0
+    assert metrics["tokens/masked_share"] == 0.75
+    assert trainer.trained == [batch]
+
+
+def test_nothing_is_trained_on_a_batch_whose_searches_failed(rows: list[dict[str, Any]]) -> None:
+    rows[0]["failed_searches"] = 1
+    trainer = Monitored()
+    with pytest.raises(SearchUnavailableError, match=r"25% .*max_failure_rate=0.2; .*127.0.0.1:9"):
+        trainer._balance_batch(Batch(4), {})
+    assert trainer.trained == []
+
+
+def test_nothing_is_trained_on_a_batch_that_lost_trajectories(rows: list[dict[str, Any]]) -> None:
+    del rows[0]
+    trainer = Monitored()
+    with pytest.raises(SearchUnavailableError, match="25% of the trajectories ended in an error"):
+        trainer._balance_batch(Batch(3), {})
+    assert trainer.trained == []
+
+
+def test_a_failure_rate_at_the_limit_is_put_up_with(rows: list[dict[str, Any]]) -> None:
+    rows[0] |= {"searches": 2, "failed_searches": 1}
+    trainer = Monitored()
+    trainer._balance_batch(Batch(4), {})  # 1 of 5
+    assert len(trainer.trained) == 1
+
+
+def validate(records: list[str | None]) -> dict[str, float]:
+    count = len(records)
+    return Monitored()._val_metrics_update(
+        ["nq"] * count, ["u"] * count, {"reward": [1.0] * count, RECORD: records}, [2] * count
+    )
+
+
+def test_a_validation_adds_our_metrics_to_verls() -> None:
+    metrics = validate([json.dumps(row("a")), json.dumps(row("b", searches=3))])
+    assert metrics["val-core/nq/reward/mean@1"] == 0.5
+    assert metrics["val/search/searches_per_question"] == 2.0
+    assert metrics["val/em/1_hop"] == 1.0
+
+
+def test_a_validation_without_a_search_engine_is_no_validation() -> None:
+    with pytest.raises(SearchUnavailableError):
+        validate([json.dumps(row("a", failed=1)), json.dumps(row("b"))])
+
+
+def test_a_validation_stores_each_trajectory_on_a_line(tmp_path: Path) -> None:
+    records = [json.dumps(row("a")), json.dumps(row("b"))]
+    SearchMonitor._write_generations(
+        ["p", "p"], ["r", "r"], [None, None], [1.0, 0.0], {RECORD: records}, str(tmp_path), 7
+    )
+    assert (tmp_path / "7.jsonl").read_text().splitlines() == records
