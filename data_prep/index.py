@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from data_prep.index_build import DEFAULT_CHUNK_ROWS, build_index
 from retrieval_server.encoder import Dtype, Pooling, resolve_encoder
+from retrieval_server.openmp import share_cores
 
 __all__ = ["build_index", "index_command"]
 
@@ -40,6 +41,7 @@ def index_command(
 ) -> None:
     """Encode a corpus and build the folder that the retrieval server serves."""
     console = Console(stderr=True)
+    share_cores()
     try:
         settings = resolve_encoder(
             encoder,

@@ -4,12 +4,12 @@ Every setting is a flag (`--help` lists them) or an environment variable RETRIEV
 """
 
 import logging
-import os
 import sys
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
+from retrieval_server.openmp import share_cores
 from retrieval_server.settings import Settings
 
 
@@ -27,9 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
             field = ".".join(str(part) for part in item["loc"]).replace("_", "-")
             logging.error("%s: %s", f"--{field}" if field else "settings", item["msg"])
         return 2
-    if settings.threads:
-        # OpenMP reads this once, when faiss and torch are loaded: so before they are imported.
-        os.environ["OMP_NUM_THREADS"] = str(settings.threads)
+    share_cores(settings.threads)
+    # Imported after that, since it loads faiss.
     from retrieval_server.serve import serve
 
     return serve(settings)
