@@ -1,13 +1,28 @@
 """A Hugging Face tokenizer as the rollout uses it: the prompt's ids, and plain text to ids."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+
+class HubTokenizer(Protocol):
+    """What is used of a tokenizer of `transformers`."""
+
+    chat_template: Any
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> Sequence[int]:
+        """Text to ids."""
+
+    def decode(self, token_ids: list[int], *, clean_up_tokenization_spaces: bool) -> Any:
+        """Ids to text."""
+
+    def apply_chat_template(self, conversation: list[dict[str, str]], **options: Any) -> Any:
+        """A chat to ids, with `tokenize=True` and `return_dict=False`."""
 
 
 class PlainTokenizer:
     """A Hugging Face tokenizer that adds no special tokens and drops none."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: HubTokenizer) -> None:
         self._tokenizer = tokenizer
 
     def encode(self, text: str) -> list[int]:
@@ -20,7 +35,9 @@ class PlainTokenizer:
 
 
 def prompt_ids(
-    tokenizer: Any, messages: Iterable[Mapping[str, str]], template_kwargs: Mapping[str, Any]
+    tokenizer: HubTokenizer,
+    messages: Iterable[Mapping[str, str]],
+    template_kwargs: Mapping[str, Any],
 ) -> list[int]:
     """The chat template where the tokenizer has one, the messages' text otherwise.
 

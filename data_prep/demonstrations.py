@@ -1,0 +1,129 @@
+"""Demonstrations of the tag protocol: a world's questions, answered by a script -> parquet.
+
+The trajectories come out of the real rollout, so ids and mask are exactly those of training. Make
+them from a world of another seed than the one to be trained on, so that no answer leaks.
+
+Command: ``search-r1 prepare demonstrations --world DIR --model DIR --output FILE``.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from data_prep.demonstration import Stage
+from data_prep.library import read_library
+from data_prep.questions import Question, read_questions
+from data_prep.world.chains import Split
+from data_prep.world.write import CORPUS, question_file
+from search_r1.files import atomic_path
+from search_r1.settings import SearchSettings
+from search_r1.tokens import HubTokenizer
+
+SCHEMA = pa.schema(
+    {
+        "id": pa.string(),
+        "hops": pa.int32(),
+        "input_ids": pa.list_(pa.int32()),
+        "mask": pa.list_(pa.int8()),
+    }
+)
+"""Prompt and response of one trajectory; `mask` is 1 on the tokens that the script wrote."""
+
+_ROWS_PER_GROUP = 1_000
+_ROUNDS = 20
+"""How often all questions are gone through, with other passages each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemonstrationConfig:
+    """What determines the demonstrations of a world.
+
+    Raises:
+        ValueError: a setting is out of range; the message names the field and the range.
+    """
+
+    count: int = 350
+    gold_share: float = 1.0
+    """Chance that a hop is answered right. At 0 the demonstrations teach the tags only: they
+    search the entity of the question and answer with random names from the passages."""
+    seed: int = 0
+    search: SearchSettings = field(default_factory=SearchSettings)
+    """Budgets and `top_k`; those of the training that follows."""
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"count: {self.count} must be at least 1")
+        if not 0 <= self.gold_share <= 1:
+            raise ValueError(f"gold_share: {self.gold_share} must be a share from 0 to 1")
+
+
+def write_demonstrations(
+    world: Path,
+    tokenizer: HubTokenizer,
+    output: Path,
+    config: DemonstrationConfig,
+    advance: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write demonstrations from a world's training questions, as `SCHEMA` says.
+
+    Args:
+        world: a folder with `corpus.jsonl` and `train.jsonl`.
+        tokenizer: the Hugging Face tokenizer of the policy.
+        output: the parquet file; it appears only when it is complete.
+        config: what to make. The same settings give the same rows.
+        advance: called with the number of rows after each group.
+
+    Returns:
+        How many tokens the demonstrations have, prompts included.
+
+    Raises:
+        ValueError: a file or a row of the world is wrong, or the budgets are too small.
+        OSError: a file cannot be read or written.
+    """
+    tokens = 0
+    rows = demonstrations(world, tokenizer, config)
+    with atomic_path(output) as temporary, pq.ParquetWriter(temporary, SCHEMA) as writer:
+        while group := list(islice(rows, _ROWS_PER_GROUP)):
+            writer.write_table(pa.Table.from_pylist(group, schema=SCHEMA))
+            tokens += sum(len(row["input_ids"]) for row in group)
+            advance(len(group))
+    return tokens
+
+
+def demonstrations(
+    world: Path, tokenizer: HubTokenizer, config: DemonstrationConfig
+) -> Iterator[dict[str, Any]]:
+    """The rows of `write_demonstrations`.
+
+    A demonstration is left out if the budgets cut a passage that its words rely on.
+    """
+    stage = Stage(read_library(world / CORPUS), tokenizer, config.gold_share, config.search)
+    path = world / question_file(Split.TRAIN)
+    made = 0
+    with asyncio.Runner() as runner:
+        for round_, question in _rounds(path):
+            rng = random.Random(f"{config.seed}/{round_}/{question.id}")
+            try:
+                row = runner.run(stage.demonstrate(question, rng))
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
+            if row:
+                made += 1
+                yield row
+            if made == config.count:
+                return
+    raise ValueError(
+        f"{path} gave {made} demonstrations, {config.count} were asked for; ask for fewer, give a "
+        "world with more questions, or raise max_searches and observation_tokens"
+    )
+
+
+def _rounds(path: Path) -> Iterator[tuple[int, Question]]:
+    return ((round_, question) for round_ in range(_ROUNDS) for question in read_questions(path))
