@@ -43,10 +43,13 @@ say "Starting the retrieval server (log: $output/server.log)"
 bash scripts/launch_retriever.sh $shared/world/index "$port" --detach "$output/server.log" -- --threads 1
 trap 'kill "$(cat "$output/server.log.pid")" 2>/dev/null || true' EXIT
 
+batch=4  # questions a step, five trajectories each
+[ "$algorithm" = grpo ] || batch=16  # one trajectory each
+
 say "Training $steps steps of $algorithm; starting verl, Ray and vLLM takes 2 minutes (log: $output/train.log)"
 search-r1 train cpu_quickstart algo="$algorithm" trainer.experiment_name="quickstart-$algorithm" \
   output_dir="$output" trainer.total_training_steps="$steps" trainer.test_freq="$steps" \
-  data.train_files=$shared/world/train.parquet data.val_files=$shared/world/test.parquet \
+  data.train_batch_size=$batch data.train_files=$shared/world/train.parquet data.val_files=$shared/world/test.parquet \
   actor_rollout_ref.model.path=$shared/policy search.urls="[http://127.0.0.1:$port/retrieve]" \
   >"$output/train.log" 2>&1 &
 training=$!

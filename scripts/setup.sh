@@ -33,6 +33,9 @@ started=$SECONDS
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/bootstrap.txt
 # Every package is pinned, so nothing is left to resolve.
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps -r "$requirements"
+if [ "$kind" = gpu ]; then  # built here, against the torch that was just installed
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -r requirements/flash-attn.txt
+fi
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps -e .
 echo "$fingerprint" > "$stamp"
 echo "setup: done in $((SECONDS - started)) s"

@@ -70,10 +70,17 @@ def environment(config: DictConfig) -> dict[str, str]:
         # verl starts the file anew, so each start of a resumed run has its own.
         "VERL_FILE_LOGGER_PATH": f"{config.output_dir}/metrics/{started}.jsonl",
     }
+    if not _is_logged_in_to_wandb():
+        defaults["WANDB_MODE"] = "offline"
     variables = {name: os.environ.get(name, value) for name, value in defaults.items()}
     if config.trainer.device == PLATFORM_NAME:
         variables |= cpu_environment(config.cpu.kv_cache_gib)
     return variables
+
+
+def _is_logged_in_to_wandb() -> bool:
+    logins = Path(os.environ.get("NETRC", "~/.netrc")).expanduser()
+    return "WANDB_API_KEY" in os.environ or (logins.is_file() and "wandb" in logins.read_text())
 
 
 def _locate(name: str) -> tuple[Path, str]:

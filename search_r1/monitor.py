@@ -6,7 +6,7 @@ batch between rollout and update and every validation at its end.
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class SearchMonitor:
         self._require_search(rows, expected=self._trajectories_per_step())
         metrics.update(summarise(rows))
         # Trajectories arrive as they finish; mini-batches must not depend on that.
-        batch.reorder(sorted(range(len(rows)), key=lambda i: (rows[i]["id"], rows[i]["session"])))
+        batch.reorder(sorted(range(len(rows)), key=lambda i: _identity(rows[i])))
         return super()._balance_batch(batch, metrics=metrics)  # type: ignore[misc]
 
     def _compute_metrics(
@@ -79,30 +79,29 @@ class SearchMonitor:
             data_sources, sample_uids, reward_extra_infos_dict, sample_turns, **kwargs
         )
         self._require_search(rows, expected=max(len(records), 1))
+        if self.config.trainer.validation_data_dir:
+            self._store(rows, self.config.trainer.validation_data_dir)
         ours = summarise(rows)
         logger.info("%s", validation_line(self.global_steps, len(rows), ours))
         return metrics | {f"val/{name}": value for name, value in ours.items()}
 
-    @staticmethod
-    def _write_generations(
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        gts: Sequence[object],  # noqa: ARG004 - verl's own signature
-        scores: Sequence[float],
-        reward_extra_infos_dict: Mapping[str, Sequence[Any]],
-        dump_path: str,
-        global_steps: int,
+    def _log_rollout_data(
+        self, batch: Any, _timing: dict[str, float], rollout_data_dir: str
     ) -> None:
-        """Write one JSON line per trajectory to ``dump_path/STEP.jsonl``."""
-        path = Path(dump_path) / f"{global_steps}.jsonl"
-        if RECORD in reward_extra_infos_dict:
-            write_lines(path, reward_extra_infos_dict[RECORD])
-        else:
-            pairs = zip(inputs, outputs, scores, strict=True)
-            write_lines(
-                path, (json.dumps({"input": i, "output": o, "score": s}) for i, o, s in pairs)
-            )
-        logger.info("%d trajectories in %s", len(inputs), path)
+        self._store(_rows_of(batch), rollout_data_dir)
+
+    def _dump_generations(self, **_: Any) -> None:
+        """Write nothing: what verl would write of a validation is in our file of it."""
+
+    def _store(self, rows: Sequence[Row], folder: str) -> None:
+        """Write one JSON line per trajectory to ``folder/STEP.jsonl``."""
+        path = Path(folder) / f"{self.global_steps}.jsonl"
+        ordered = sorted(rows, key=_identity)
+        write_lines(path, (json.dumps(row, ensure_ascii=False) for row in ordered))
+
+
+def _identity(row: Row) -> tuple[str, int]:
+    return row["id"], row["session"]
 
 
 def _rows_of(batch: Any) -> list[Row]:  # a transfer_queue.KVBatchMeta

@@ -1,7 +1,6 @@
 """How the run is started, resumed, logged, validated and rewarded."""
 
 import importlib
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -47,9 +46,9 @@ def _check_loggers(config: DictConfig) -> Findings:
             yield Problem("trainer.logger", f"{name} is unknown", f"from {', '.join(LOGGERS)}")
         elif name not in _BUILT_IN_LOGGERS and find_spec(name) is None:
             yield Problem("trainer.logger", f"{name} is not installed", f"pip install {name}")
-    if "wandb" in loggers and not ({"WANDB_API_KEY", "WANDB_MODE"} & set(os.environ)):
-        text = "wandb needs a login: `wandb login`, or WANDB_MODE=offline in the environment"
-        yield Note("trainer.logger", text)
+    mode = config.ray_kwargs.ray_init.runtime_env.env_vars.get("WANDB_MODE")
+    if "wandb" in loggers and mode == "offline":
+        yield Note("trainer.logger", f"no wandb login: offline, in {config.output_dir}/wandb")
 
 
 def _check_resume(config: DictConfig) -> Findings:

@@ -27,6 +27,8 @@ def cpu_environment(kv_cache_gib: int) -> dict[str, str]:
         "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gib),
         # Ray would give each actor one thread; the trainer and the engine take turns on all cores.
         "OMP_NUM_THREADS": str(len(os.sched_getaffinity(0))),
+        # Their idle threads must sleep meanwhile, not spin.
+        "OMP_WAIT_POLICY": "PASSIVE",
         # vLLM would bind its threads to cores that the trainer needs between rollouts.
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     }

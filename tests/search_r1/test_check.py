@@ -20,11 +20,6 @@ ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 MODEL = "actor_rollout_ref.model.path"
 
 
-@pytest.fixture(autouse=True)
-def logged_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WANDB_MODE", "offline")
-
-
 @pytest.fixture(scope="session")
 def composed(run_overrides: list[str]) -> Callable[..., DictConfig]:
     """Composes a config once for each set of config groups; composing takes most of the time."""
@@ -349,13 +344,18 @@ def test_a_batch_that_must_be_filled_up_is_a_note(check_config: Check) -> None:
     assert text.startswith("384 trajectories a step are filled up to 512")
 
 
-def test_wandb_without_a_login_is_a_note(
-    check_config: Check, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("key", ["", "secret"])
+def test_wandb_without_a_login_logs_offline_and_says_so(
+    key: str, run_overrides: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert texts(check_config("ppo"), "trainer.logger") == []
-    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.setenv("NETRC", str(tmp_path / "none"))
+    monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    assert any("wandb login" in text for text in texts(check_config("ppo"), "trainer.logger"))
+    if key:
+        monkeypatch.setenv("WANDB_API_KEY", key)
+    report = check(compose("ppo", [*run_overrides, "trainer.logger=[wandb]"]))
+    assert report.problems == ()
+    assert bool(texts(report, "trainer.logger")) == (not key)
 
 
 def test_no_reference_model_is_a_note(check_config: Check) -> None:

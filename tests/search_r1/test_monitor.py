@@ -47,6 +47,7 @@ class Trainer:
         self.config = SimpleNamespace(
             search=SimpleNamespace(max_failure_rate=0.2, urls=["http://127.0.0.1:9/retrieve"]),
             data=SimpleNamespace(train_batch_size=2),
+            trainer=SimpleNamespace(validation_data_dir=None),
             actor_rollout_ref=SimpleNamespace(rollout=SimpleNamespace(n=2)),
         )
         self.trained: list[Batch] = []
@@ -115,9 +116,9 @@ def test_a_failure_rate_at_the_limit_is_put_up_with(rows: list[dict[str, Any]]) 
     assert len(trainer.trained) == 1
 
 
-def validate(records: list[str | None]) -> dict[str, float]:
+def validate(records: list[str | None], trainer: Monitored | None = None) -> dict[str, float]:
     count = len(records)
-    return Monitored()._val_metrics_update(
+    return (trainer or Monitored())._val_metrics_update(
         ["nq"] * count, ["u"] * count, {"reward": [1.0] * count, RECORD: records}, [2] * count
     )
 
@@ -135,8 +136,14 @@ def test_a_validation_without_a_search_engine_is_no_validation() -> None:
 
 
 def test_a_validation_stores_each_trajectory_on_a_line(tmp_path: Path) -> None:
-    records = [json.dumps(row("a")), json.dumps(row("b"))]
-    SearchMonitor._write_generations(
-        ["p", "p"], ["r", "r"], [None, None], [1.0, 0.0], {RECORD: records}, str(tmp_path), 7
-    )
-    assert (tmp_path / "7.jsonl").read_text().splitlines() == records
+    trainer = Monitored()
+    trainer.config.trainer.validation_data_dir = str(tmp_path)
+    validate([json.dumps(row("b")), json.dumps(row("a"))], trainer)
+    lines = (tmp_path / "3.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [row("a"), row("b")]
+
+
+def test_a_step_stores_its_trajectories(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    Monitored()._log_rollout_data(Batch(4), {}, str(tmp_path))
+    lines = (tmp_path / "3.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["a", "a", "b", "b"]
