@@ -37,8 +37,10 @@ SCHEMA = pa.schema(
 """Prompt and response of one trajectory; `mask` is 1 on the tokens that the script wrote."""
 
 _ROWS_PER_GROUP = 1_000
-_ROUNDS = 20
+_ROUNDS = 10
 """How often all questions are gone through, with other passages each time."""
+_ATTEMPTS = 8
+"""How often other passages are drawn for a question until the budgets cut none that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,8 @@ def demonstrations(
     made = 0
     with asyncio.Runner() as runner:
         for round_, question in _rounds(path):
-            rng = random.Random(f"{config.seed}/{round_}/{question.id}")
             try:
-                row = runner.run(stage.demonstrate(question, rng))
+                row = runner.run(_first(stage, question, f"{config.seed}/{round_}/{question.id}"))
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from error
             if row:
@@ -123,6 +124,14 @@ def demonstrations(
         f"{path} gave {made} demonstrations, {config.count} were asked for; ask for fewer, give a "
         "world with more questions, or raise max_searches and observation_tokens"
     )
+
+
+async def _first(stage: Stage, question: Question, seed: str) -> dict[str, Any] | None:
+    """The first of some draws that the budgets allow, so that long chains are not passed over."""
+    for attempt in range(_ATTEMPTS):
+        if row := await stage.demonstrate(question, random.Random(f"{seed}/{attempt}")):
+            return row
+    return None
 
 
 def _rounds(path: Path) -> Iterator[tuple[int, Question]]:

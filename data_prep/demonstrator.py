@@ -13,12 +13,14 @@ from search_r1.observation import Tokenizer
 from search_r1.prompts import Tag
 from search_r1.rollout import Generation
 
-SEARCH_THOUGHTS = ("To find: {}.", "I need: {}.", "Looking for: {}.")
+PLANS = ("To find: {}.", "I need: {}.", "Looking for: {}.")
+NEXT_THOUGHTS = ("Next: {}.", "Still missing: {}.", "Now for: {}.")
 ANSWER_THOUGHTS = ("Found: {}.", "Now I know: {}.", "The passages tell: {}.")
-"""For a hop that is answered right; `{}` is its relation. Short, for every token costs time."""
+"""When all hops are answered right; `{}` is the relation, or in a plan all relations. They are
+short, for every token costs time, and a plan tells when to stop."""
 BLIND_SEARCH_THOUGHTS = ("I need to look this up.", "I should search.", "Let me search for it.")
 BLIND_ANSWER_THOUGHTS = ("I can answer now.", "The passages tell.", "This is enough.")
-"""For all others: they name no relation, so they teach the tags only."""
+"""Otherwise: they name no relation, so they teach the tags only."""
 
 _SEARCHES_ON = 0.5
 """Chance to search the random name rather than to answer with it."""
@@ -92,17 +94,22 @@ class Demonstrator:
         return self._answer(self.rng.choice(options))
 
     def _search(self, query: str) -> str:
-        thought = self._think(SEARCH_THOUGHTS, BLIND_SEARCH_THOUGHTS, len(self._searched))
+        relations = [hop["relation"] for hop in self.chain]
+        done = len(self._searched)
+        if not self._is_right:
+            thought = self.rng.choice(BLIND_SEARCH_THOUGHTS)
+        elif done == 0:
+            thought = self.rng.choice(PLANS).format(", then ".join(relations))
+        else:
+            thought = self.rng.choice(NEXT_THOUGHTS).format(relations[done])
         self._searched.append(query)
-        return thought + Tag.SEARCH.wrap(f" {query} ")
+        return Tag.THINK.wrap(thought) + Tag.SEARCH.wrap(f" {query} ")
 
     def _answer(self, answer: str) -> str:
-        thought = self._think(ANSWER_THOUGHTS, BLIND_ANSWER_THOUGHTS, len(self._searched) - 1)
-        return thought + Tag.ANSWER.wrap(f" {answer} ")
+        thoughts = ANSWER_THOUGHTS if self._is_right else BLIND_ANSWER_THOUGHTS
+        thought = self.rng.choice(thoughts).format(self.chain[-1]["relation"])
+        return Tag.THINK.wrap(thought) + Tag.ANSWER.wrap(f" {answer} ")
 
-    def _think(self, knowing: Sequence[str], blind: Sequence[str], hop: int) -> str:
-        if hop < self.right_hops:
-            thought = self.rng.choice(knowing).format(self.chain[hop]["relation"])
-        else:
-            thought = self.rng.choice(blind)
-        return Tag.THINK.wrap(thought)
+    @property
+    def _is_right(self) -> bool:
+        return self.right_hops == len(self.chain)

@@ -1,0 +1,221 @@
+"""Supervised fine-tuning of a Hugging Face folder: loss on the tokens whose mask is 1, only there.
+
+Used by `search_r1.warm_start`; the loop, the devices and the precision are transformers' Trainer.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from search_r1.warm_start import WarmStartConfig
+
+_NO_TARGET = -100
+_LOGS = 10
+"""How often a run reports its loss."""
+
+Demonstration = Mapping[str, Sequence[int]]
+"""`input_ids` and `mask`, of equal lengths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a warm start did."""
+
+    demonstrations: int
+    steps: int
+    loss: float
+    """Mean over the run, in nats a trained token."""
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.steps} steps on {self.demonstrations:,} demonstrations in "
+            f"{self.seconds:.0f} s, mean loss {self.loss:.3f}"
+        )
+
+
+def fine_tune(config: WarmStartConfig) -> Summary:
+    """Train on the demonstrations and write the policy's folder, its weights in bfloat16.
+
+    The folder appears only once it is complete. Under torchrun every process calls this.
+
+    Raises:
+        FileExistsError: the output exists.
+        ValueError: a row of the data is wrong, or the machine and the config do not fit.
+    """
+    if config.output.exists():
+        raise FileExistsError(f"{config.output} exists: remove it, or give another folder")
+    rows = read_demonstrations(config.data)
+    partial = config.output.with_name(f".{config.output.name}.partial")
+    set_seed(config.seed)
+    tokenizer = AutoTokenizer.from_pretrained(config.model)
+    model = AutoModelForCausalLM.from_pretrained(config.model, dtype=torch.float32)
+    # Sharding changes the class of the model, and the Trainer its use of a cache.
+    architecture, use_cache = type(model), model.config.use_cache
+    trainer = Trainer(
+        model,
+        _arguments(config, partial),
+        data_collator=collate,
+        train_dataset=rows,
+        compute_loss_func=masked_loss,
+    )
+    done = trainer.train()
+    weights = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    if trainer.is_world_process_zero():
+        shutil.rmtree(partial, ignore_errors=True)
+        tokenizer.save_pretrained(partial)
+        model.config.use_cache = use_cache
+        _save(architecture, model, weights, partial)
+        partial.replace(config.output)
+    trainer.accelerator.wait_for_everyone()
+    return Summary(len(rows), done.global_step, done.training_loss, done.metrics["train_runtime"])
+
+
+def read_demonstrations(path: Path) -> list[Demonstration]:
+    """The rows of a file of demonstrations, see `data_prep.demonstrations.SCHEMA`.
+
+    Raises:
+        ValueError: a column or a row is wrong; the message names the file, the row and the fix.
+    """
+    columns = ["input_ids", "mask"]
+    missing = set(columns) - set(pq.read_schema(path).names)
+    if missing:
+        raise ValueError(f"{path}: has no column {sorted(missing)}; {_FIX}")
+    rows: list[Demonstration] = pq.read_table(path, columns=columns).to_pylist()
+    if not rows:
+        raise ValueError(f"{path}: has no rows; {_FIX}")
+    for number, row in enumerate(rows):
+        if len(row["input_ids"]) != len(row["mask"]):
+            raise ValueError(f"{path}: row {number}: mask is not as long as input_ids; {_FIX}")
+        if not any(row["mask"][1:]):
+            raise ValueError(f"{path}: row {number}: mask trains no token; {_FIX}")
+    return rows
+
+
+_FIX = "make it with search-r1 prepare demonstrations"
+
+
+def collate(rows: Sequence[Demonstration]) -> dict[str, torch.Tensor]:
+    """A micro-batch of B demonstrations, padded on the right to the longest, T.
+
+    Returns:
+        ``input_ids`` and ``attention_mask``, (B, T); ``logits_to_keep``, (K,), the positions whose
+        next token is trained in any row, the only ones whose logits the model computes; and
+        ``labels``, (B, K), those next tokens. All int64.
+    """
+    length = max(len(row["input_ids"]) for row in rows)
+    ids = torch.zeros(len(rows), length, dtype=torch.int64)
+    attention = torch.zeros_like(ids)
+    targets = torch.full_like(ids, _NO_TARGET)
+    for number, row in enumerate(rows):
+        end = len(row["input_ids"])
+        ids[number, :end] = torch.tensor(row["input_ids"])
+        attention[number, :end] = 1
+        trained = torch.tensor(row["mask"][1:], dtype=torch.bool)
+        targets[number, : end - 1][trained] = ids[number, 1:end][trained]
+    kept = (targets != _NO_TARGET).any(dim=0).nonzero().squeeze(1)
+    return {
+        "input_ids": ids,
+        "attention_mask": attention,
+        "logits_to_keep": kept,
+        "labels": targets[:, kept],
+    }
+
+
+def masked_loss(
+    outputs: CausalLMOutputWithPast, labels: torch.Tensor, num_items_in_batch: torch.Tensor
+) -> torch.Tensor:
+    """The cross-entropy of one micro-batch, as its part of the mean over the step's tokens.
+
+    Args:
+        outputs: ``logits``, (B, K, vocabulary).
+        labels: (B, K).
+        num_items_in_batch: How many tokens the whole step trains.
+    """
+    logits = outputs.logits
+    if logits is None:
+        raise TypeError("the model returned no logits")
+    total = F.cross_entropy(
+        logits.float().flatten(0, 1), labels.flatten(), ignore_index=_NO_TARGET, reduction="sum"
+    )
+    return total / num_items_in_batch
+
+
+def _arguments(config: WarmStartConfig, folder: Path) -> TrainingArguments:
+    shares = _world_size() * config.micro_batch_size
+    if config.batch_size % shares:
+        raise ValueError(
+            f"batch_size: {config.batch_size} must be a multiple of {shares}, the devices times "
+            "micro_batch_size"
+        )
+    return TrainingArguments(
+        output_dir=str(folder),
+        learning_rate=config.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=config.warmup_share,
+        num_train_epochs=config.epochs,
+        max_steps=config.steps or -1,
+        per_device_train_batch_size=config.micro_batch_size,
+        gradient_accumulation_steps=config.batch_size // shares,
+        gradient_checkpointing=config.gradient_checkpointing and not config.fsdp,
+        fsdp="full_shard auto_wrap" if config.fsdp else "",
+        fsdp_config=_fsdp(config) if config.fsdp else None,
+        seed=config.seed,
+        use_cpu=not torch.cuda.is_available(),
+        bf16=_bfloat16_is_fast(),
+        logging_steps=1 / _LOGS,
+        save_strategy="no",
+        report_to="none",
+        remove_unused_columns=False,
+    )
+
+
+def _fsdp(config: WarmStartConfig) -> dict[str, Any]:
+    return {"fsdp_version": 2, "activation_checkpointing": config.gradient_checkpointing}
+
+
+def _world_size() -> int:
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if processes == 1 and torch.cuda.device_count() > 1:
+        raise ValueError(
+            f"{torch.cuda.device_count()} GPUs are visible to one process; start it with torchrun "
+            "--nproc-per-node N --no-python search-r1 warm-start, or set CUDA_VISIBLE_DEVICES=0"
+        )
+    return processes
+
+
+def _bfloat16_is_fast() -> bool:
+    """Whether matrices in bfloat16 are multiplied by the hardware, not in emulation."""
+    if torch.cuda.is_available():
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return bool(torch.cpu._is_avx512_bf16_supported())
+
+
+def _save(
+    architecture: type[PreTrainedModel],
+    model: PreTrainedModel,
+    weights: Mapping[str, torch.Tensor],
+    folder: Path,
+) -> None:
+    """Write the trained weights; `model` itself may hold but one shard of them."""
+    saved = architecture.from_pretrained(
+        None, config=model.config, state_dict=weights, dtype=torch.bfloat16
+    )
+    saved.generation_config = model.generation_config
+    saved.save_pretrained(folder)
