@@ -8,6 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import Result
+from typer import Typer
+from typer.testing import CliRunner
 
 from data_prep.demonstrations import (
     SCHEMA,
@@ -15,6 +18,7 @@ from data_prep.demonstrations import (
     demonstrations,
     write_demonstrations,
 )
+from data_prep.demonstrations_command import demonstrations_command
 from data_prep.world import WorldConfig, write_world
 from search_r1.actions import Answer, Search, parse_action
 from search_r1.prompts import build_messages
@@ -248,3 +252,44 @@ def test_questions_without_a_chain_are_refused(
     (tmp_path / "corpus.jsonl").symlink_to(world / "corpus.jsonl")
     with pytest.raises(ValueError, match=r"train.jsonl: question x1: chain: must list title"):
         make(tmp_path, WordTokenizer())
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A folder with a tokenizer of single bytes, and no chat template."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {letter: number for number, letter in enumerate(alphabet)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.slow
+def test_the_command_writes_demonstrations_for_a_model(
+    world: Path, model: Path, tmp_path: Path
+) -> None:
+    from transformers import AutoTokenizer
+
+    app = Typer()
+    app.command()(demonstrations_command)
+
+    def run(*arguments: object) -> Result:
+        paths = ("--world", world, "--model", model, "--output", tmp_path / "d.parquet")
+        return CliRunner().invoke(app, [str(argument) for argument in (*paths, *arguments)])
+
+    result = run("--count", 7, "--observation-tokens", 1200)
+    assert result.exit_code == 0, result.output
+    assert "d.parquet: 7 demonstrations, " in result.output
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    for row in pq.read_table(tmp_path / "d.parquet").to_pylist():
+        written = [id_ for id_, mask in zip(row["input_ids"], row["mask"], strict=True) if mask]
+        text = tokenizer.decode(written)
+        assert (text.count("</search>"), text.count("</answer>")) == (row["hops"], 1)
+    refused = run("--gold-share", 2)
+    assert refused.exit_code == 2
+    assert "error: gold_share: 2.0 must be a share" in refused.output
