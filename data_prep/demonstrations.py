@@ -51,7 +51,7 @@ class DemonstrationConfig:
         ValueError: a setting is out of range; the message names the field and the range.
     """
 
-    count: int = 350
+    count: int = 160
     gold_share: float = 1.0
     """Chance that a hop is answered right. At 0 the demonstrations teach the tags only: they
     search the entity of the question and answer with random names from the passages."""

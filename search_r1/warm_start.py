@@ -28,7 +28,7 @@ class WarmStartConfig:
     """Parquet with `input_ids` and `mask`, see `data_prep.demonstrations.SCHEMA`."""
     output: Path
     """The Hugging Face folder to write; it must not exist."""
-    learning_rate: float = 3e-4
+    learning_rate: float = 4e-4
     """At its highest: it rises over `warmup_share` of the steps and falls to 0 as a cosine."""
     epochs: float = 1.0
     steps: int | None = None
