@@ -104,7 +104,7 @@ def invoke(folder: Path) -> Callable[..., Any]:
 
 @pytest.mark.slow
 def test_a_batch_keeps_the_positions_whose_next_token_is_trained() -> None:
-    from search_r1.fine_tune import collate
+    from search_r1.masked_loss import collate
 
     batch = {name: value.tolist() for name, value in collate(ROWS[:3]).items()}
     assert batch == {
@@ -122,7 +122,7 @@ def test_the_loss_is_the_mean_over_the_trained_tokens_whatever_the_micro_batch(
     import torch
     from transformers import AutoModelForCausalLM
 
-    from search_r1.fine_tune import collate, masked_loss
+    from search_r1.masked_loss import collate, masked_loss
 
     model = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float32)
     log_likelihoods = []
