@@ -34,7 +34,7 @@ def demonstrations_command(
     max_searches: Annotated[int, typer.Option(help="As search.max_searches of the training.")] = 3,
     observation_tokens: Annotated[
         int, typer.Option(help="As search.observation_tokens of the training.")
-    ] = 160,
+    ] = 200,
 ) -> None:
     """Make demonstrations of the tag protocol, for search-r1 warm-start."""
     from transformers import AutoTokenizer

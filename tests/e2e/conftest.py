@@ -159,11 +159,11 @@ def tiny_model(workshop: Path, random_llama: Path) -> Path:
     demonstrations = workshop / "demonstrations.parquet"
     succeed(
         *("prepare", "demonstrations", "--world", school, "--model", random_llama),
-        *("--output", demonstrations, "--count", 64),
+        *("--output", demonstrations, "--count", 48),
     )
     succeed(
         *("warm-start", "--model", random_llama, "--data", demonstrations, "--output", folder),
-        *("--epochs", 12, "--learning-rate", 5e-3),
+        *("--epochs", 8, "--learning-rate", 5e-3),
     )
     return folder
 
