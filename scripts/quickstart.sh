@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-algorithm=grpo steps=10 output=
+algorithm=grpo steps=6 output=
 usage() { sed -n '2,4s/^# //p' "$0"; exit "$1"; }
 while [ $# -gt 0 ]; do
   case $1 in
