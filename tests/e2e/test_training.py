@@ -14,9 +14,18 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
+GRPO = (
+    "algo=grpo",
+    "actor_rollout_ref.actor.use_kl_loss=true",
+    # What the engine computes depends a little on what it computes together; alone, it is exact.
+    "actor_rollout_ref.rollout.max_num_seqs=1",
+    "actor_rollout_ref.rollout.enable_prefix_caching=false",
+)
+
+
 @pytest.fixture(scope="module")
 def grpo(train: Any) -> Any:
-    run = train("grpo", "algo=grpo", "trainer.save_freq=1")
+    run = train("grpo", *GRPO, "trainer.save_freq=1")
     assert run.code == 0, run.log[-5000:]
     return run
 
@@ -97,7 +106,7 @@ def test_a_resumed_run_repeats_the_next_step_and_stops_when_its_server_dies(
     killer.start()
     resumed = train(
         "resumed",
-        "algo=grpo",
+        *GRPO,
         "trainer.save_freq=2",
         "trainer.val_before_train=false",
         "trainer.total_training_steps=3",
@@ -122,16 +131,12 @@ def kill_after(file: Path, server: Any) -> None:
 def assert_same_step(run: Any, resumed: Any, step: int) -> None:
     before, after = run.trajectories("rollouts", step), resumed.trajectories("rollouts", step)
     assert [identity(row) for row in before] == [identity(row) for row in after]
-    # Batches form by arrival, so a rounding may tip a sample: hardly ever, and never the batch.
-    same = sum(a["transcript"] == b["transcript"] for a, b in zip(before, after, strict=True))
-    assert same >= 0.9 * len(before)
+    assert [row["transcript"] for row in before] == [row["transcript"] for row in after]
     once, again = run.metrics()[step], resumed.metrics()[step]
-    assert again["actor/lr"] == once["actor/lr"]
-    if same == len(before):
-        for name in ("actor/pg_loss", "actor/grad_norm", "actor/kl_loss", "reward/score"):
-            assert again[name] == pytest.approx(once[name], rel=2e-2, abs=1e-3), name
-        first, second = weights(run.folder, step), weights(resumed.folder, step)
-        assert max((first[name] - second[name]).abs().max().item() for name in first) < 5e-3
+    for name in ("actor/lr", "actor/pg_loss", "actor/grad_norm", "actor/kl_loss", "reward/score"):
+        assert again[name] == pytest.approx(once[name], rel=1e-2, abs=1e-4), name
+    first, second = weights(run.folder, step), weights(resumed.folder, step)
+    assert max((first[name] - second[name]).abs().max().item() for name in first) < 1e-3
 
 
 def identity(row: dict[str, Any]) -> tuple[str, int]:
