@@ -46,7 +46,7 @@ trap 'kill "$(cat "$output/server.log.pid")" 2>/dev/null || true' EXIT
 batch=4  # questions a step, five trajectories each
 [ "$algorithm" = grpo ] || batch=16  # one trajectory each
 
-say "Training $steps steps of $algorithm; starting verl, Ray and vLLM takes 2 minutes (log: $output/train.log)"
+say "Training $steps steps of $algorithm; starting verl, Ray and vLLM takes 3 minutes (log: $output/train.log)"
 search-r1 train cpu_quickstart algo="$algorithm" trainer.experiment_name="quickstart-$algorithm" \
   output_dir="$output" trainer.total_training_steps="$steps" trainer.test_freq="$steps" \
   data.train_batch_size=$batch data.train_files=$shared/world/train.parquet data.val_files=$shared/world/test.parquet \
