@@ -13,10 +13,9 @@ from data_prep.parquet import write_parquet
 from data_prep.questions import Question, merge, read_questions
 from data_prep.world import Split, WorldConfig, write_world
 from data_prep.world.write import question_file
+from search_r1.exits import BAD_INPUT
 
 app = typer.Typer(no_args_is_help=True, help="Make training data, worlds and indexes.")
-
-_BAD_INPUT = 2
 
 
 @app.command()
@@ -121,7 +120,7 @@ def _one_line_errors() -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(_BAD_INPUT) from error
+        raise typer.Exit(BAD_INPUT) from error
 
 
 @contextmanager

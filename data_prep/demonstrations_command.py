@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from data_prep.demonstrations import DemonstrationConfig, write_demonstrations
+from search_r1.exits import BAD_INPUT
 from search_r1.settings import SearchSettings
 
-_BAD_INPUT = 2
 _DEFAULT = DemonstrationConfig()
 
 
@@ -53,5 +53,5 @@ def demonstrations_command(
             )
     except (ValueError, OSError) as error:
         console.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
-        raise typer.Exit(_BAD_INPUT) from error
+        raise typer.Exit(BAD_INPUT) from error
     typer.echo(f"{output}: {count:,} demonstrations, {tokens:,} tokens")

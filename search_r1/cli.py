@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from search_r1.examples import TRAIN_EXAMPLES
+from search_r1.exits import BAD_INPUT
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,7 +23,6 @@ app = typer.Typer(
     help="Teach a language model, by reinforcement learning, when and what to search.",
 )
 
-BAD_INPUT = 2
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 _out = Console(highlight=False)

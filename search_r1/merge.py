@@ -3,13 +3,12 @@
 Command: ``search-r1 merge runs/NAME models/NAME``.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from search_r1.platform import cpu_environment
+from search_r1.platform import subprocess_environment
 
 _MARK = "fsdp_config.json"
 _NEWEST = "latest_checkpointed_iteration.txt"
@@ -59,7 +58,7 @@ def merge(checkpoint: Path, output: Path) -> Path:
     command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
     command += ["--local_dir", str(actor), "--target_dir", str(partial)]
     try:
-        subprocess.run(command, check=True, env=_environment(), stdout=_STDERR)  # noqa: S603 - no shell
+        subprocess.run(command, check=True, env=subprocess_environment(has_gpu()), stdout=_STDERR)  # noqa: S603 - no shell
         partial.replace(output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -69,7 +68,3 @@ def merge(checkpoint: Path, output: Path) -> Path:
 def has_gpu() -> bool:
     """Whether this machine has an NVIDIA GPU, without loading torch."""
     return any(Path("/dev").glob("nvidia[0-9]*"))
-
-
-def _environment() -> dict[str, str]:
-    return dict(os.environ) if has_gpu() else os.environ | cpu_environment(kv_cache_gib=1)

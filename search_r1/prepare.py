@@ -9,8 +9,7 @@ from data_prep.cli import app
 from data_prep.demonstrations_command import demonstrations_command
 from data_prep.index import index_command
 from data_prep.model import write_smollm2
-
-_BAD_INPUT = 2
+from search_r1.exits import BAD_INPUT
 
 
 def gather_commands() -> typer.Typer:
@@ -29,4 +28,4 @@ def model_command(
         typer.echo(write_smollm2(output))
     except OSError as error:
         typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(_BAD_INPUT) from error
+        raise typer.Exit(BAD_INPUT) from error

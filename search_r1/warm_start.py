@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-_BAD_INPUT = 2
+from search_r1.exits import BAD_INPUT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,5 +104,5 @@ def warm_start_command(
         summary = fine_tune(config)
     except (ValueError, OSError) as error:
         console.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
-        raise typer.Exit(_BAD_INPUT) from error
+        raise typer.Exit(BAD_INPUT) from error
     typer.echo(f"{output}: {summary}")

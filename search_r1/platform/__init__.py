@@ -34,6 +34,11 @@ def cpu_environment(kv_cache_gib: int) -> dict[str, str]:
     }
 
 
+def subprocess_environment(gpu: bool) -> dict[str, str]:
+    """The environment of a short-lived process that imports verl, on a GPU or on the CPU."""
+    return dict(os.environ) if gpu else os.environ | cpu_environment(kv_cache_gib=1)
+
+
 def is_selected() -> bool:
     """Whether this process belongs to a run on the CPU platform."""
     return os.environ.get("VERL_PLATFORM") == PLATFORM_NAME
