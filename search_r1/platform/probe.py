@@ -8,6 +8,8 @@ import json
 import sys
 from collections.abc import Callable
 
+from search_r1.platform import is_selected
+
 
 def main() -> None:
     """Answer every question; an answer that fails does not hide the others."""
@@ -28,6 +30,8 @@ def verl_engines() -> str:
     """The classes that verl takes for actor and critic."""
     from verl.workers.engine import EngineRegistry
 
+    if is_selected():
+        importlib.import_module("search_r1.platform.engine")
     kinds = ("language_model", "value_model")
     return ", ".join(EngineRegistry.get_engine_cls(kind, "fsdp2").__name__ for kind in kinds)
 

@@ -36,6 +36,7 @@ def test_the_environment_is_complete() -> None:
 def test_verl_finds_the_platform_and_an_engine_for_each_model() -> None:
     answer = answers(
         "import json, verl\n"
+        "import search_r1.platform.engine\n"
         "from verl.utils import device\n"
         "from verl.workers.engine import EngineRegistry\n"
         "engines = [EngineRegistry.get_engine_cls(kind, 'fsdp2').__name__\n"
@@ -47,7 +48,7 @@ def test_verl_finds_the_platform_and_an_engine_for_each_model() -> None:
     )
     assert answer["device"] == answer["id"] == "cpu"
     assert answer["collectives"] == "gloo"
-    assert answer["engines"] == ["FSDPEngineWithLMHead", "FSDPEngineWithValueHead"]
+    assert answer["engines"] == ["TrainedTokensEngine", "FSDPEngineWithValueHead"]
     assert isinstance(answer["memory"], int)
     assert answer["memory"] > 0
     assert answer["count"] == 1
