@@ -1,7 +1,7 @@
 """verl's FSDP engines on a CPU: the critic's as it is, the policy's with fewer logits.
 
 Most tokens of a search trajectory are not trained: prompt and passages. verl computes logits over
-the whole vocabulary for all of them, which on a CPU takes more time than the rest of a small model.
+the whole vocabulary for all of them, a large part of the work where the model is small.
 Importing this module registers the engines; configs/hardware/cpu.yaml names it as `external_lib`.
 """
 

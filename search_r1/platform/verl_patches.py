@@ -14,7 +14,7 @@ def apply() -> None:
     """Apply every patch, once per process and before verl's workers are imported."""
     use_gloo_once()
     keep_memory_unpinned()
-    load_critics_with_sdpa()
+    load_critics_as_configured()
 
 
 def use_gloo_once() -> None:
@@ -34,8 +34,8 @@ def keep_memory_unpinned() -> None:
     fsdp_utils.CPUOffloadPolicy = lambda **_: offload_policy(pin_memory=False)
 
 
-def load_critics_with_sdpa() -> None:
-    """verl/utils/model.py loads critics with flash-attention, which has no CPU kernels."""
+def load_critics_as_configured() -> None:
+    """verl/utils/model.py loads critics with flash-attention, whatever the config says."""
     from verl.utils import model
 
     model.load_valuehead_model = _load_critic
@@ -50,7 +50,7 @@ def _load_critic(
         local_path,
         dtype=torch_dtype,
         config=model_config,
-        attn_implementation="sdpa",
+        attn_implementation=model_config._attn_implementation,
         trust_remote_code=trust_remote_code,
     )
     return critic

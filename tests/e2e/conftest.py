@@ -206,6 +206,7 @@ def train(workshop: Path, world: Path, tiny_model: Path, server: Server) -> Iter
             f"search.urls=[{url}]",
             "+reward.custom_reward_function.reward_kwargs.format=1.0",
             "actor_rollout_ref.actor.optim.lr=1e-3",
+            "algorithm.rollout_correction.bypass_mode=false",
             "trainer.total_training_steps=2",
             "trainer.test_freq=2",
             "trainer.rollout_data_dir=${output_dir}/rollouts",

@@ -36,7 +36,7 @@ def source(package: str, path: str) -> str:
             "verl",
             "utils/model.py",
             'attn_implementation="flash_attention_2"',
-            id="verl_patches.load_critics_with_sdpa",
+            id="verl_patches.load_critics_as_configured",
         ),
         pytest.param(
             "verl",
