@@ -45,7 +45,7 @@ bash scripts/launch_retriever.sh $shared/world/index "$port" --detach "$output/s
 trap 'kill "$(cat "$output/server.log.pid")" 2>/dev/null || true' EXIT
 
 if [ "$algorithm" = grpo ]; then
-  batch=4 steps=${steps:-16}  # four questions a step, five trajectories each
+  batch=4 steps=${steps:-14}  # four questions a step, five trajectories each
 else
   batch=20 steps=${steps:-10}  # one trajectory each
 fi
