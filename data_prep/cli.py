@@ -1,21 +1,21 @@
 """The commands of `search-r1 prepare`: from settings or question files to training data."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from data_prep.console import one_line_errors, progress, say
 from data_prep.parquet import write_parquet
 from data_prep.questions import Question, merge, read_questions
 from data_prep.world import Split, WorldConfig, write_world
 from data_prep.world.write import question_file
-from search_r1.exits import BAD_INPUT
 
-app = typer.Typer(no_args_is_help=True, help="Make training data, worlds and indexes.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Make training data, worlds and indexes.",
+)
 
 
 @app.command()
@@ -41,7 +41,7 @@ def world(
     Writes corpus.jsonl, train.jsonl, test.jsonl and manifest.json, and train.parquet and
     test.parquet for verl.
     """
-    with _one_line_errors():
+    with one_line_errors():
         config = WorldConfig(
             seed=seed,
             articles=articles,
@@ -52,12 +52,12 @@ def world(
             held_out=held_out,
         )
         steps = articles + 2 * (train_questions + test_questions)
-        with _progress("Writing the world", steps) as advance:
+        with progress("Writing the world", steps) as advance:
             write_world(config, output, advance)
             for split in Split:
                 made = read_questions(output / question_file(split))
                 write_parquet(made, output / f"{split}.parquet", split, advance)
-    _say(
+    say(
         f"{output}: {articles:,} articles, {train_questions:,} training questions, "
         f"{test_questions:,} held-out questions"
     )
@@ -89,13 +89,13 @@ def questions(
     ] = None,
 ) -> None:
     """Merge question sets into one parquet file for verl, with ids unique over all of them."""
-    with _one_line_errors():
+    with one_line_errors():
         sources = _sources(data_source or [], len(inputs))
         sets = [read_questions(*pair) for pair in zip(inputs, sources, strict=True)]
         merged: list[Question] = merge(sets, seed)[:limit]
-        with _progress("Writing rows", len(merged)) as advance:
+        with progress("Writing rows", len(merged)) as advance:
             rows = write_parquet(merged, output, split, advance)
-    _say(f"{output}: {rows:,} rows")
+    say(f"{output}: {rows:,} rows")
 
 
 def _sources(named: list[str], inputs: int) -> list[str | None]:
@@ -107,25 +107,3 @@ def _sources(named: list[str], inputs: int) -> list[str | None]:
             "for each input"
         )
     return [*named]
-
-
-def _say(text: str) -> None:
-    Console(soft_wrap=True, markup=False, highlight=False).print(text)
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn errors about the input into one line and exit code 2."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from error
-
-
-@contextmanager
-def _progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda count: progress.advance(task, count)

@@ -50,7 +50,7 @@ def store_corpus(source: Path, folder: Path, advance: Advance) -> CorpusInfo:
     end = 0
     with ExitStack() as stack:
         copy = None if linked else stack.enter_context(target.open("wb"))
-        for number, line in enumerate(_lines(source, advance), start=1):
+        for number, line in enumerate(corpus_lines(source, advance), start=1):
             if line.strip():
                 _check(source, number, line)
                 offsets.append(end)
@@ -79,8 +79,12 @@ def _check(source: Path, number: int, line: bytes) -> None:
         raise CorpusError(f"{source}, line {number}: {error}") from error
 
 
-def _lines(source: Path, advance: Advance) -> Iterator[bytes]:
-    r"""Yield lines that end at `\n` alone, whatever other line ends Unicode knows."""
+def corpus_lines(source: Path, advance: Advance) -> Iterator[bytes]:
+    r"""Yield lines that end at `\n` alone, whatever other line ends Unicode knows.
+
+    Raises:
+        CorpusError: a `.gz` file is damaged; the message names the last line that could be read.
+    """
     number = 0
     with source.open("rb") as raw:
         try:

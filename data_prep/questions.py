@@ -51,7 +51,15 @@ def parse_question(line: str, data_source: str | None = None) -> Question:
     Raises:
         ValueError: the row is wrong; the message names the field.
     """
-    row = _parse_object(line)
+    return question_from_row(_parse_object(line), data_source)
+
+
+def question_from_row(row: Mapping[str, Any], data_source: str | None = None) -> Question:
+    """Check one row, already read from JSON, and make it a `Question`.
+
+    Raises:
+        ValueError: the row is wrong; the message names the field.
+    """
     return Question(
         id=_text(row, "id"),
         question=_question_text(row),
