@@ -1,0 +1,1 @@
+"""Evaluation of checkpoints and baselines on question sets, without a trainer."""
