@@ -1,4 +1,4 @@
-"""The command line: ``search-r1 prepare | serve | warm-start | train | view | ...``.
+"""The command line: ``search-r1 prepare | serve | warm-start | train | eval | view | ...``.
 
 Each command imports what it needs when it runs, so that help and errors come at once.
 """
@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from search_r1.evaluation.command import EVAL_EXAMPLES, compare_command, eval_command
 from search_r1.examples import TRAIN_EXAMPLES
 from search_r1.exits import BAD_INPUT
 
@@ -76,6 +77,10 @@ def warm_start(context: typer.Context) -> None:
     alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     alone.command()(warm_start_command)
     alone(args=context.args, prog_name="search-r1 warm-start")
+
+
+app.command("eval", epilog=EVAL_EXAMPLES)(eval_command)
+app.command("compare")(compare_command)
 
 
 @app.command()

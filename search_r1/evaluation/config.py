@@ -1,0 +1,94 @@
+"""What an evaluation is: the words of `search-r1 eval`, checked when made."""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from search_r1.evaluation.methods import DEFAULT_METHOD
+from search_r1.settings import SearchSettings
+from search_r1.trajectory import Budgets
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalConfig:
+    """An evaluation.
+
+    Raises:
+        ValueError: a setting is out of range; the message names the field and the fix.
+    """
+
+    model: Path
+    """A Hugging Face folder."""
+    data: tuple[Path, ...]
+    """Question files, see `search_r1.evaluation.question_sets`."""
+    output: Path
+    """The folder of the results; one that exists is resumed."""
+    searchable: bool = True
+    """Whether `search.urls` name a server; without one, a method that searches fails."""
+    method: str = DEFAULT_METHOD
+    sample: int | None = None
+    """Questions to draw, the same number from each set; None takes all."""
+    seed: int = 0
+    """Of the sample, of sampled tokens and of the intervals."""
+    temperature: float = 0.0
+    """0 is greedy decoding."""
+    search: SearchSettings = field(default_factory=SearchSettings)
+    concurrency: int = 64
+    """Questions at a time."""
+    tensor_parallel: int = 1
+    """GPUs that share the model."""
+    kv_cache_gib: int = 2
+    """On a CPU: memory for vLLM's key-value cache."""
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "tensor_parallel", "kv_cache_gib"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: {getattr(self, name)} must be at least 1")
+        if self.temperature < 0:
+            raise ValueError(f"temperature: {self.temperature} must be at least 0; 0 is greedy")
+        if self.seed < 0:
+            raise ValueError(f"seed: {self.seed} must be at least 0")
+        self._check_model()
+
+    def _check_model(self) -> None:
+        if not (self.model / "config.json").is_file():
+            raise ValueError(
+                f"model: {self.model} is no Hugging Face folder (it holds no config.json); "
+                "`search-r1 merge RUN FOLDER` makes one of a run's checkpoint"
+            )
+        positions = _positions(self.model)
+        if positions and self.search.sequence_tokens > positions:
+            raise ValueError(
+                f"search.sequence_tokens: {self.search.sequence_tokens}, but {self.model} has "
+                f"{positions} positions; give at most so many"
+            )
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the answers, besides files and versions, as JSON data."""
+        budgets = {name: getattr(self.search, name) for name in _decisive()}
+        sampling = {"temperature": self.temperature, "top_p": 1.0, "seed": self.seed}
+        return {
+            "method": self.method,
+            "sample": self.sample,
+            "sampling": sampling,
+            "search": budgets,
+        }
+
+    def resources(self) -> dict[str, Any]:
+        """What decides only how fast the answers come, as JSON data."""
+        client = {
+            name: value for name, value in asdict(self.search).items() if name not in _decisive()
+        }
+        names = ("concurrency", "tensor_parallel", "kv_cache_gib")
+        return {name: getattr(self, name) for name in names} | {"client": client}
+
+
+def _positions(model: Path) -> int | None:
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    positions: int | None = config.get("max_position_embeddings")
+    return positions
+
+
+def _decisive() -> list[str]:
+    return [*(budget.name for budget in fields(Budgets)), "top_k"]

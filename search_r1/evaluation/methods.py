@@ -1,0 +1,43 @@
+"""The ways to answer a question that `search-r1 eval --method` knows, by name."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from search_r1.baselines import METHODS as BASELINES
+from search_r1.evaluation.method import Method, Tools
+from search_r1.prompts import STOP_STRINGS, build_messages
+from search_r1.result import RolloutResult
+from search_r1.rollout import run_rollout
+from search_r1.tokens import PlainTokenizer, prompt_ids
+
+DEFAULT_METHOD: Final = "search_r1"
+
+
+async def search_r1(question: str, tools: Tools) -> RolloutResult:
+    """The policy searches as it was trained to: the very loop of training.
+
+    Raises:
+        ValueError: the question is empty, or the engine broke its contract.
+        RetrievalUnavailableError: so many searches failed that the run must end.
+    """
+    return await run_rollout(
+        prompt_ids(tools.tokenizer, build_messages(question), {}),
+        generate=tools.engine.until(STOP_STRINGS),
+        retriever=tools.retriever,
+        tokenizer=PlainTokenizer(tools.tokenizer),
+        settings=tools.settings,
+    )
+
+
+METHODS: Final[Mapping[str, Method]] = {DEFAULT_METHOD: search_r1, **BASELINES}
+
+
+def find_method(name: str) -> Method:
+    """The method of a name.
+
+    Raises:
+        ValueError: there is none; the message lists those there are.
+    """
+    if name not in METHODS:
+        raise ValueError(f"method: there is no {name!r}; give one of {', '.join(sorted(METHODS))}")
+    return METHODS[name]

@@ -1,0 +1,114 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_prep.questions import Question
+from search_r1.evaluation.config import EvalConfig
+from search_r1.evaluation.manifest import ask_health, describe, fingerprint, write_or_check
+from search_r1.settings import SearchSettings
+
+Config = Callable[..., EvalConfig]
+ONE = [Question("nq/1", "Who?", ("x",), "nq")]
+
+
+def manifest(config: EvalConfig, prompt: str = "prompt") -> dict[str, Any]:
+    return describe(config, {config.data[0]: ONE}, ONE, prompt)
+
+
+def test_it_says_what_the_answers_were_made_with(config: Config) -> None:
+    one = config(search=SearchSettings(top_k=5), sample=1)
+    made = manifest(one)
+    settings = made["settings"]
+    assert settings["data"] == {str(one.data[0].resolve()): 1}
+    assert settings["questions"]["count"] == 1
+    assert settings["search"]["top_k"] == 5
+    assert settings["sampling"] == {"temperature": 0.0, "top_p": 1.0, "seed": 0}
+    assert settings["model_files"].keys() == {"config.json", "model.safetensors"}
+    assert "search-r1" in settings["versions"]
+    assert made["about"]["prompt"] == "prompt"
+    assert json.loads(json.dumps(made))["about"]["health"] is None
+
+
+def test_the_same_settings_resume_and_other_resources_do_not_matter(
+    config: Config, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.json"
+    write_or_check(path, manifest(config()))
+    before = path.read_bytes()
+    write_or_check(path, manifest(config(concurrency=9, search=SearchSettings(max_attempts=2))))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"temperature": 0.5}, r"sampling\.temperature is 0\.0 there and 0\.5 now"),
+        ({"method": "direct"}, "method is 'search_r1' there and 'direct' now"),
+        ({"search": SearchSettings(top_k=1)}, r"search\.top_k is 3 there and 1 now"),
+        ({"sample": 1}, "sample is None there and 1 now"),
+    ],
+)
+def test_other_settings_are_an_error_with_field_and_values(
+    config: Config, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    write_or_check(tmp_path / "m.json", manifest(config()))
+    with pytest.raises(ValueError, match=f"other settings: {message}.*another --output"):
+        write_or_check(tmp_path / "m.json", manifest(config(**changes)))
+
+
+def test_another_model_prompt_or_question_is_an_error(config: Config, tmp_path: Path) -> None:
+    one = config()
+    write_or_check(tmp_path / "m.json", manifest(one))
+    with pytest.raises(ValueError, match="prompt_sha256"):
+        write_or_check(tmp_path / "m.json", manifest(one, "other"))
+    (one.model / "model.safetensors").write_bytes(b"trained")
+    with pytest.raises(ValueError, match=r"model_files\.model\.safetensors is '7 bytes, "):
+        write_or_check(tmp_path / "m.json", manifest(one))
+
+
+def test_a_large_file_is_told_apart_by_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "w.bin"
+    path.write_bytes(bytes(3 << 20))
+    before = fingerprint(tmp_path)
+    path.write_bytes(bytes((3 << 20) - 1) + b"x")
+    assert fingerprint(tmp_path) != before
+
+
+def test_a_server_without_health_has_none(serve: Callable[..., Any]) -> None:
+    # The local server answers no GET.
+    assert ask_health(serve({"body": {}}).url) is None
+    assert ask_health("http://127.0.0.1:9/retrieve") is None
+
+
+def test_what_the_server_serves_is_part_of_the_settings(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    health = {"status": "ready", "rows": 4, "encoder": {"model": "e5"}}
+    monkeypatch.setattr("search_r1.evaluation.manifest.ask_health", lambda _: health)
+    made = manifest(config(searchable=True))
+    assert made["settings"]["retriever"] == {"rows": 4, "encoder": {"model": "e5"}}
+    assert made["about"]["health"] == health
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"concurrency": 0}, "concurrency: 0 must be at least 1"),
+        ({"temperature": -1.0}, "temperature: -1.0 must be at least 0"),
+        ({"seed": -1}, "seed: -1 must be at least 0"),
+        ({"model": Path("none")}, "model: none is no Hugging Face folder.*search-r1 merge"),
+    ],
+)
+def test_settings_out_of_range(config: Config, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        config(**changes)
+
+
+def test_a_sequence_must_fit_the_model(config: Config, model: Path) -> None:
+    (model / "config.json").write_text('{"max_position_embeddings": 2048}')
+    config(search=SearchSettings(sequence_tokens=2048))
+    with pytest.raises(ValueError, match=r"search\.sequence_tokens: 4096, but .* 2048 positions"):
+        config()
