@@ -10,6 +10,9 @@ import os
 from typing import Final
 
 PLATFORM_NAME: Final = "cpu"
+ENGINE_DEVICE: Final = "cuda"
+"""verl registers its FSDP engines for cuda and npu only; they run on a CPU unchanged."""
+
 _MALLOC: Final = ("arena_max=1", "mmap_max=0", f"trim_threshold={1 << 40}")
 
 
@@ -23,6 +26,7 @@ def cpu_environment(kv_cache_gib: int) -> dict[str, str]:
         "VERL_PLATFORM": PLATFORM_NAME,
         # verl raises what goes wrong in these modules, unlike in its entry-point plugins.
         "VERL_USE_EXTERNAL_MODULES": "search_r1.platform.cpu",
+        "VERL_ENGINE_DEVICE": ENGINE_DEVICE,
         "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gib),
         # Ray would give each actor one thread; the trainer and the engine take turns on all cores.
         "OMP_NUM_THREADS": str(len(os.sched_getaffinity(0))),

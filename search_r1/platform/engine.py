@@ -1,8 +1,9 @@
-"""verl's FSDP engines on a CPU: the critic's as it is, the policy's with fewer logits.
+"""verl's FSDP engine for the policy, with fewer logits, on a CPU.
 
 Most tokens of a search trajectory are not trained: prompt and passages. verl computes logits over
 the whole vocabulary for all of them, a large part of the work where the model is small.
-Importing this module registers the engines; configs/hardware/cpu.yaml names it as `external_lib`.
+Importing this module registers it; configs/hardware/cpu.yaml names it as `external_lib`. A process
+that does not, such as the critic's, takes verl's own engine.
 """
 
 from typing import Any
@@ -12,24 +13,20 @@ from tensordict import TensorDict
 from verl.utils import torch_functional
 from verl.utils.tensordict_utils import get_non_tensor_data
 from verl.workers.engine import EngineRegistry
-from verl.workers.engine.fsdp.transformer_impl import (
-    FSDPEngineWithLMHead,
-    FSDPEngineWithValueHead,
-)
+from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
 
-from search_r1.platform import PLATFORM_NAME
+from search_r1.platform import ENGINE_DEVICE, PLATFORM_NAME
 
-_BACKENDS = ["fsdp", "fsdp2"]
 _ON_REQUEST = {
     "entropy": torch_functional.entropy_from_logits,
     "sum_pi_squared": torch_functional.calculate_sum_pi_squared_from_logits,
 }
 """What else verl asks of the logits, (..., vocabulary) -> (...)."""
 
-EngineRegistry.register("value_model", _BACKENDS, PLATFORM_NAME)(FSDPEngineWithValueHead)
 
-
-@EngineRegistry.register("language_model", _BACKENDS, PLATFORM_NAME)
+@EngineRegistry.register(
+    "language_model", ["fsdp", "fsdp2"], device=ENGINE_DEVICE, vendor=PLATFORM_NAME
+)
 class TrainedTokensEngine(FSDPEngineWithLMHead):  # type: ignore[misc] # verl is not typed
     """Log-probabilities of the tokens whose `response_mask` is 1; 0 for all others.
 

@@ -42,7 +42,7 @@ def source(package: str, path: str) -> str:
             "verl",
             "workers/engine/fsdp/transformer_impl.py",
             'backend=["fsdp", "fsdp2"], device=["cuda", "npu"])',
-            id="platform.engine",
+            id="platform.ENGINE_DEVICE",
         ),
         pytest.param(
             "verl",
