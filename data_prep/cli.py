@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from data_prep.console import one_line_errors, progress, say
+from data_prep.console import progress, say
 from data_prep.parquet import write_parquet
 from data_prep.questions import Question, merge, read_questions
 from data_prep.world import Split, WorldConfig, write_world
 from data_prep.world.write import question_file
+from search_r1.exits import one_line_errors
 
 app = typer.Typer(
     no_args_is_help=True,

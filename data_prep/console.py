@@ -1,28 +1,15 @@
-"""What the commands of `search-r1 prepare` say, and how they fail."""
+"""What the commands of `search-r1 prepare` say, and their progress bar."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-from search_r1.exits import BAD_INPUT
 
 
 def say(text: str, *, err: bool = False) -> None:
     """Print one line as it is, however wide the terminal."""
     Console(stderr=err, soft_wrap=True, markup=False, highlight=False).print(text)
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn errors about the input into one line and exit code 2."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from error
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from data_prep.console import one_line_errors, say
+from data_prep.console import say
 from data_prep.corpus import CorpusCounts, clean_corpus, quarantine_path
+from search_r1.exits import one_line_errors
 
 CORPUS_EXAMPLES = """
 Examples:

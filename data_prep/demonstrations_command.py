@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
+from data_prep.console import progress
 from data_prep.demonstrations import DemonstrationConfig, write_demonstrations
-from search_r1.exits import BAD_INPUT
+from search_r1.exits import one_line_errors
 from search_r1.settings import SearchSettings
 
 _DEFAULT = DemonstrationConfig()
@@ -39,19 +38,12 @@ def demonstrations_command(
     """Make demonstrations of the tag protocol, for search-r1 warm-start."""
     from transformers import AutoTokenizer
 
-    console = Console(stderr=True)
-    try:
+    with one_line_errors():
         search = SearchSettings(
             top_k=top_k, max_searches=max_searches, observation_tokens=observation_tokens
         )
         config = DemonstrationConfig(count, gold_share, seed, search)
         tokenizer = AutoTokenizer.from_pretrained(model)
-        with Progress(console=console) as progress:
-            task = progress.add_task("Demonstrating", total=count)
-            tokens = write_demonstrations(
-                world, tokenizer, output, config, lambda rows: progress.advance(task, rows)
-            )
-    except (ValueError, OSError) as error:
-        console.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
-        raise typer.Exit(BAD_INPUT) from error
+        with progress("Demonstrating", count) as advance:
+            tokens = write_demonstrations(world, tokenizer, output, config, advance)
     typer.echo(f"{output}: {count:,} demonstrations, {tokens:,} tokens")

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from data_prep.index_build import DEFAULT_CHUNK_ROWS, build_index
 from retrieval_server.encoder import Dtype, Pooling, resolve_encoder
 from retrieval_server.openmp import share_cores
+from search_r1.exits import one_line_errors
 
 __all__ = ["build_index", "index_command"]
 
@@ -42,7 +42,7 @@ def index_command(
     """Encode a corpus and build the folder that the retrieval server serves."""
     console = Console(stderr=True)
     share_cores()
-    try:
+    with one_line_errors():
         settings = resolve_encoder(
             encoder,
             query_prefix=query_prefix,
@@ -57,9 +57,6 @@ def index_command(
         manifest = build_index(
             corpus, output, settings, chunk_rows=chunk_rows, overwrite=overwrite, console=console
         )
-    except (ValueError, OSError) as error:
-        console.print(f"[red]Error:[/] {escape(str(error))}", highlight=False)
-        raise typer.Exit(1) from error
     console.print(
         f"{output}: {manifest.rows:,} passages, dimension {manifest.dimension}; serve it with "
         f"[bold]python -m retrieval_server --index {output}[/]"

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from data_prep.console import one_line_errors, progress, say
+from data_prep.console import progress, say
 from data_prep.qa import QaFile, count_differences, evaluation_files, training_file, write_files
 from data_prep.qa_sets import TRAINING, QaSplit, evaluation_sets
 from data_prep.qa_source import HUB, LoadedSplit, load, open_source
+from search_r1.exits import one_line_errors
 
 QA_EXAMPLES = """
 Examples:

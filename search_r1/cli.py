@@ -5,8 +5,6 @@ Each command imports what it needs when it runs, so that help and errors come at
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -15,7 +13,8 @@ from rich.console import Console
 
 from search_r1.evaluation.command import EVAL_EXAMPLES, compare_command, eval_command
 from search_r1.examples import TRAIN_EXAMPLES
-from search_r1.exits import BAD_INPUT
+from search_r1.exits import one_line_errors
+from search_r1.run_report.command import REPORT_EXAMPLES, report_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,7 +45,7 @@ def train(
     """Train a policy with PPO or GRPO; the same command resumes a run that was stopped."""
     from search_r1 import launch
 
-    with _one_line_errors():
+    with one_line_errors():
         run = launch.Run.compose(config, overrides or [])
     if dry_run:
         typer.echo(run.describe())
@@ -81,6 +80,7 @@ def warm_start(context: typer.Context) -> None:
 
 app.command("eval", epilog=EVAL_EXAMPLES)(eval_command)
 app.command("compare")(compare_command)
+app.command("report", epilog=REPORT_EXAMPLES)(report_command)
 
 
 @app.command()
@@ -93,7 +93,7 @@ def view(
     """Show whole trajectories in colour; without an option, the best one."""
     from search_r1.view import read_records, render, select_records
 
-    with _one_line_errors():
+    with one_line_errors():
         best = best or int(not worst)
         chosen = select_records(read_records(file), best=best, worst=worst, record_id=record_id)
     for record in chosen:
@@ -107,7 +107,7 @@ def summary(
     """Show the validations of a run side by side."""
     from search_r1.summary import table_of, validation_files
 
-    with _one_line_errors():
+    with one_line_errors():
         _out.print(table_of(validation_files(run)))
 
 
@@ -121,7 +121,7 @@ def merge(
 
     from search_r1.merge import merge as merge_checkpoint
 
-    with _one_line_errors():
+    with one_line_errors():
         try:
             source = merge_checkpoint(checkpoint, output)
         except subprocess.CalledProcessError as error:
@@ -141,13 +141,3 @@ def doctor(
     with _err.status("looking; verl and vLLM take half a minute"):
         well = print_diagnoses(retriever, _out)
     raise typer.Exit(not well)
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn errors about the input into one message and exit code 2."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        _err.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
-        raise typer.Exit(BAD_INPUT) from error

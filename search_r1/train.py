@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from search_r1.check import Problem, Report, check
 from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.config import ConfigError
+from search_r1.files import RUN_CONFIG, write_lines
 
 
 class CheckFailedError(ConfigError):
@@ -40,6 +41,7 @@ def train(config: DictConfig) -> None:
     report = check_all(config)
     if report.problems:
         raise CheckFailedError(report)
+    write_lines(Path(config.output_dir) / RUN_CONFIG, [to_yaml(config)])
     Path(os.environ["VERL_FILE_LOGGER_PATH"]).parent.mkdir(parents=True, exist_ok=True)
     import ray
     from verl.trainer.main_ppo import TaskRunnerV1, run_ppo

@@ -82,11 +82,11 @@ def render(record: Row) -> RenderableType:
     """One whole trajectory: a header, then its turns and what was inserted after each."""
     parts: list[RenderableType] = [_header(record)]
     for number, turn in enumerate(record["transcript"], start=1):
-        parts.append(Text(f"turn {number}: {_visible(turn['action'])}", style="bold blue"))
+        parts.append(Text(f"turn {number}: {visible(turn['action'])}", style="bold blue"))
         parts.append(Padding(_sampled(turn["text"]), (0, 0, 0, 2)))
         if turn["observation"]:
             parts.append(_inserted(turn))
-    parts.append(Text(f"stopped: {_visible(record['stop_reason'])}", style="bold blue"))
+    parts.append(Text(f"stopped: {visible(record['stop_reason'])}", style="bold blue"))
     return Group(*parts)
 
 
@@ -97,7 +97,7 @@ def _header(record: Row) -> Panel:
     facts = {name: record.get(name) for name in ("data_source", "hops", "searches")}
     tokens = (record.get("sampled_tokens"), record.get("inserted_tokens"))
     lines = [
-        Text(_visible(record["question"]), style="bold"),
+        Text(visible(record["question"]), style="bold"),
         _line("gold", " | ".join(map(str, record["golden_answers"]))),
         Text.assemble(_line("answer", record["answer"]), "  ", verdict),
         _line("reward", ", ".join(f"{name} {value:g}" for name, value in parts.items())),
@@ -108,15 +108,15 @@ def _header(record: Row) -> Panel:
             (f"{_GUTTER}{tokens[1]} inserted (masked)", _INSERTED),
         ),
     ]
-    return Panel(Group(*lines), title=Text(_visible(record["id"])), title_align="left")
+    return Panel(Group(*lines), title=Text(visible(record["id"])), title_align="left")
 
 
 def _line(name: str, value: object) -> Text:
-    return Text.assemble((f"{name:8}", "dim"), _visible("none" if value is None else value))
+    return Text.assemble((f"{name:8}", "dim"), visible("none" if value is None else value))
 
 
 def _sampled(text: str) -> Text:
-    shown = Text(_visible(text).strip("\n"))
+    shown = Text(visible(text).strip("\n"))
     for tag, block in _BLOCKS.items():
         for match in block.finditer(shown.plain):
             shown.stylize(_STYLES[tag], *match.span())
@@ -124,9 +124,9 @@ def _sampled(text: str) -> Text:
 
 
 def _inserted(turn: Mapping[str, Any]) -> "_Inserted":
-    shown = Text(_visible(turn["observation"]).strip("\n"), style=_INSERTED)
+    shown = Text(visible(turn["observation"]).strip("\n"), style=_INSERTED)
     if hits := turn.get("passages"):
-        sources = ", ".join(f"{_visible(hit['id'])}{_score(hit.get('score'))}" for hit in hits)
+        sources = ", ".join(f"{visible(hit['id'])}{_score(hit.get('score'))}" for hit in hits)
         shown.append(f"\npassages: {sources}", style="dim")
     return _Inserted(shown)
 
@@ -149,6 +149,7 @@ class _Inserted:
             yield Segment.line()
 
 
-def _visible(value: object) -> str:
+def visible(value: object) -> str:
+    """The text of a value, its control characters as escapes: a terminal must not obey them."""
     text = str(value).encode(errors="backslashreplace").decode()
     return _UNSAFE.sub(lambda match: f"\\x{ord(match.group()):02x}", text)

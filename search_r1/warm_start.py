@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from search_r1.exits import BAD_INPUT
+from search_r1.exits import one_line_errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +85,7 @@ def warm_start_command(
     """Fine-tune a policy on demonstrations; stopped early, it starts anew and leaves nothing."""
     from search_r1.fine_tune import fine_tune
 
-    console = Console(stderr=True)
-    try:
+    with one_line_errors():
         config = WarmStartConfig(
             model=model,
             data=data,
@@ -102,7 +100,4 @@ def warm_start_command(
             gradient_checkpointing=gradient_checkpointing,
         )
         summary = fine_tune(config)
-    except (ValueError, OSError) as error:
-        console.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
-        raise typer.Exit(BAD_INPUT) from error
     typer.echo(f"{output}: {summary}")

@@ -8,6 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
+
+# How long an example takes depends on the machine; no test may.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 QWEN_7B = {
     "model_type": "qwen2",

@@ -1,14 +1,12 @@
 """The commands ``search-r1 eval`` and ``search-r1 compare``."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from search_r1.exits import BAD_INPUT
+from search_r1.exits import one_line_errors
 from search_r1.trajectory import Budgets
 
 _SHOWN_CHANGES: Final = 5
@@ -89,7 +87,7 @@ def eval_command(
     from search_r1.evaluation.watch import run_watched
     from search_r1.settings import SearchSettings
 
-    with _one_line_errors():
+    with one_line_errors():
         search = SearchSettings(
             urls=tuple(retriever or SearchSettings.urls),
             top_k=top_k,
@@ -138,19 +136,9 @@ def compare_command(
     from search_r1.evaluation.comparison import compare, read_answers
     from search_r1.evaluation.difference_table import comparison_text, write_changes
 
-    with _one_line_errors():
+    with one_line_errors():
         comparison = compare(read_answers(a), read_answers(b), seed)
         target = output or b / f"changed_from_{a.resolve().name}.jsonl"
         write_changes(target, comparison)
     typer.echo(comparison_text(comparison, show))
     typer.echo(f"\n{len(comparison.changed):,} questions changed: {target}")
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn errors about the input into one message and exit code 2."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        _console.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
-        raise typer.Exit(BAD_INPUT) from error

@@ -30,7 +30,7 @@ class McNemar:
     @classmethod
     def of(cls, only_a: int, only_b: int) -> Self:
         """The test of these counts."""
-        from scipy.stats import binomtest  # type: ignore[import-untyped]
+        from scipy.stats import binomtest
 
         trials = only_a + only_b
         return cls(only_a, only_b, float(binomtest(only_b, trials).pvalue) if trials else 1.0)

@@ -292,5 +292,5 @@ def test_the_command_says_what_is_wrong_and_fails(
         file.write("oops")
     line = ["--corpus", str(corpus), "--output", str(corpus.parent / "index"), *arguments]
     result = CliRunner().invoke(command, line)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert reason in " ".join(result.stderr.split())

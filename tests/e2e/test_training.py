@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from search_r1.config import compose
+from search_r1.files import RUN_CONFIG
+
 pytestmark = pytest.mark.slow
 
 
@@ -141,6 +144,12 @@ def assert_same_step(run: Any, resumed: Any, step: int) -> None:
 
 def identity(row: dict[str, Any]) -> tuple[str, int]:
     return row["id"], row["session"]
+
+
+def test_a_run_stores_a_config_that_can_be_trained_again(grpo: Any) -> None:
+    stored = compose(str(grpo.folder / RUN_CONFIG), [])
+    assert stored.algorithm.adv_estimator == "grpo"
+    assert stored.output_dir == str(grpo.folder)
 
 
 def test_ppo_updates_policy_and_critic(ppo: Any) -> None:

@@ -275,7 +275,7 @@ requests = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(requests, st.integers(1, 5))
 def test_whatever_is_merged_each_request_gets_its_own_answers(
     wanted: list[tuple[list[str], int]], max_batch: int

@@ -17,7 +17,7 @@ def vectors(rows: int, dimension: int, seed: int) -> FloatArray:
 
 
 # Above 20 queries FAISS computes by another path.
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 60), st.integers(1, 40), st.integers(1, 100), st.integers(0, 2**32 - 1))
 def test_the_nearest_rows_are_those_of_a_full_sort(
     rows: int, queries: int, topk: int, seed: int
