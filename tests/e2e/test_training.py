@@ -25,6 +25,8 @@ GRPO = (
     "actor_rollout_ref.rollout.enable_prefix_caching=false",
 )
 
+PPO = ("algo=ppo", "algorithm.use_kl_in_reward=true")
+
 
 @pytest.fixture(scope="module")
 def grpo(train: Any) -> Any:
@@ -35,7 +37,7 @@ def grpo(train: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def ppo(train: Any) -> Any:
-    run = train("ppo", "algo=ppo", "data.train_batch_size=8", "trainer.save_freq=2")
+    run = train("ppo", *PPO, "data.train_batch_size=8", "trainer.save_freq=2")
     assert run.code == 0, run.log[-5000:]
     return run
 

@@ -44,7 +44,7 @@ def test_the_papers_settings() -> None:
 def test_the_algorithm_is_one_word() -> None:
     config = compose("cpu_quickstart", [*REQUIRED, "algo=ppo"])
     assert config.algorithm.adv_estimator == "gae"
-    assert config.algorithm.use_kl_in_reward
+    assert config.actor_rollout_ref.rollout.n == 1
 
 
 def test_the_engines_length_follows_the_data() -> None:
