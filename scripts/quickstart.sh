@@ -47,7 +47,7 @@ trap 'kill "$(cat "$output/server.log.pid")" 2>/dev/null || true' EXIT
 if [ "$algorithm" = grpo ]; then
   batch=4 steps=${steps:-14}  # four questions a step, five trajectories each
 else
-  batch=20 steps=${steps:-10}  # one trajectory each
+  batch=20 steps=${steps:-8}  # one trajectory each
 fi
 
 say "Training $steps steps of $algorithm; starting verl, Ray and vLLM takes 3 minutes (log: $output/train.log)"
