@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 kind=${1:-cpu}
+case $kind in -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;; esac
 requirements=requirements/$kind.txt
 [ -f "$requirements" ] || { echo "setup: no $requirements; give cpu or gpu" >&2; exit 2; }
 

@@ -3,6 +3,12 @@
 # Usage: bash scripts/test.sh [--fast]   (--fast leaves out the end-to-end tests)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+case ${1:-} in
+  "" | --fast) ;;
+  -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
+  *) echo "test: unknown argument $1; give --fast or nothing" >&2; exit 2 ;;
+esac
 bash scripts/setup.sh cpu
 
 echo "test: format, lint and types (under a minute)"

@@ -6,6 +6,7 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,10 +15,14 @@ from hydra import initialize_config_dir
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped]
 
+from search_r1.config_types import type_problems
 from search_r1.platform import PLATFORM_NAME, cpu_environment
 
+_SHOWN = 3
 _REQUIRED_FIELDS = (
+    "output_dir",
     "actor_rollout_ref.model.path",
     "data.train_files",
     "data.val_files",
@@ -54,11 +59,24 @@ def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     """
     folder, stem = _locate(name)
     try:
-        with initialize_config_dir(str(folder), version_base=None):
-            config = hydra_compose(stem, [f"hydra.searchpath={_search_path(folder)}", *overrides])
-    except (HydraException, OmegaConfBaseException) as error:
+        config = _compose(folder, stem, overrides)
+        wrong = list(type_problems(config, _defaults(folder, stem))) if overrides else []
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
         raise ConfigError(f"config {name}: {error}") from error
+    if wrong:
+        more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        raise ConfigError(f"config {name}: {'; '.join(wrong[:_SHOWN])}{more}")
     return _finish(name, config)
+
+
+def _compose(folder: Path, stem: str, overrides: Sequence[str]) -> DictConfig:
+    with initialize_config_dir(str(folder), version_base=None):
+        return hydra_compose(stem, [f"hydra.searchpath={_search_path(folder)}", *overrides])
+
+
+@lru_cache(maxsize=8)
+def _defaults(folder: Path, stem: str) -> DictConfig:
+    return _compose(folder, stem, ())
 
 
 def environment(config: DictConfig) -> dict[str, str]:
@@ -97,7 +115,7 @@ def _locate(name: str) -> tuple[Path, str]:
 def _search_path(folder: Path) -> str:
     spec = find_spec("verl")
     if spec is None or spec.origin is None:
-        raise ConfigError("package verl is not installed: see README.md, Installation")
+        raise ConfigError("package verl is not installed: run bash scripts/setup.sh")
     verl_configs = Path(spec.origin).parent / "trainer" / "config"
     folders = [verl_configs] if folder == config_folder() else [config_folder(), verl_configs]
     return "[" + ",".join(f"file://{path}" for path in folders) + "]"

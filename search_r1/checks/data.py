@@ -25,10 +25,14 @@ def check_data(config: DictConfig) -> Findings:
 def _count_rows(config: DictConfig, field: str) -> Generator[Finding, None, int | None]:
     """Yield what is wrong with the files of `field`; return their rows, None if unknown."""
     columns = {config.data.prompt_key, config.data.reward_fn_key, "reward_model", "extra_info"}
-    paths = [Path(name) for name in as_list(select(config, field))]
+    names = as_list(select(config, field))
+    if not names or not all(isinstance(name, str) for name in names):
+        yield Problem(field, f"is {names!r}, not a file or a list of files", PREPARE)
+        return None
+    paths = [Path(name) for name in names]
     problems = [problem for path in paths if (problem := _problem_of(field, path, columns))]
     yield from problems
-    if problems or not paths:
+    if problems:
         return None
     return sum(int(pq.read_metadata(path).num_rows) for path in paths)
 

@@ -7,6 +7,7 @@ from search_r1.checks.findings import Findings, Problem, select
 COUNTS = (
     "trainer.nnodes",
     "trainer.n_gpus_per_node",
+    "trainer.total_epochs",
     "data.train_batch_size",
     "data.max_prompt_length",
     "data.max_response_length",
@@ -17,7 +18,6 @@ COUNTS = (
 )
 OPTIONAL_COUNTS = (
     "trainer.total_training_steps",
-    "trainer.total_epochs",
     "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu",
     "actor_rollout_ref.actor.ppo_max_token_len_per_gpu",
     "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu",

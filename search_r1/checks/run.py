@@ -24,6 +24,8 @@ LOGGERS = (
 )
 """verl's: ``verl.utils.tracking.Tracking.supported_backend``."""
 
+DEVICES = ("cuda", "npu", PLATFORM_NAME)
+
 _BUILT_IN_LOGGERS = {"console", "file", "vemlp_wandb", "rl_insight"}
 _REWARD = "reward.custom_reward_function"
 
@@ -35,6 +37,8 @@ def check_run(config: DictConfig) -> Findings:
     yield from _check_reward(config)
     yield from _check_validation(config)
     yield from _check_algorithm(config)
+    if config.trainer.device not in DEVICES:
+        yield Problem("trainer.device", f"is {config.trainer.device!r}", " or ".join(DEVICES))
     if config.trainer.device == PLATFORM_NAME:
         yield from _check_cpu(config)
 

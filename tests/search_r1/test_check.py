@@ -195,6 +195,10 @@ BAD_SETTINGS: list[tuple[str, Sequence[str], Sequence[str]]] = [
         ["actor_rollout_ref.model.external_lib"],
     ),
     ("ppo", ["trainer.use_v1=false"], ["trainer.use_v1"]),
+    ("ppo", ["trainer.device=gpu"], ["trainer.device"]),
+    ("ppo", ["data.train_files=[]"], ["data.train_files"]),
+    ("ppo", ["data.val_files=5"], ["data.val_files"]),
+    ("ppo", ["trainer.total_epochs=null"], ["trainer.total_epochs"]),
     # the CPU
     ("cpu_quickstart", [f"{ACTOR}.strategy=fsdp"], [f"{ACTOR}.strategy"]),
     ("cpu_quickstart", ["algo=ppo", "critic.strategy=fsdp"], ["critic.strategy"]),

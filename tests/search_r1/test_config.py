@@ -112,3 +112,32 @@ def test_composing_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("actor_rollout_ref.actor.optim.lr=fast", "optim.lr is 'fast', not a number"),
+        ("actor_rollout_ref.actor.use_kl_loss=maybe", "use_kl_loss is 'maybe', not true or false"),
+        ("search.top_k=true", "search.top_k is True, not a number"),
+        ("search.timeout_seconds=nan", "search.timeout_seconds is nan, not finite"),
+        ("~search.urls", "search.urls is gone"),
+        ("cpu=null", "cpu.kv_cache_gib is gone"),
+        ("~search", "and 4 more"),
+    ],
+)
+def test_an_override_keeps_the_type_of_its_field(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        compose("cpu_quickstart", [*REQUIRED, override])
+
+
+def test_null_turns_a_number_off_and_text_may_become_anything() -> None:
+    overrides = ["trainer.total_training_steps=null", "trainer.logger=console"]
+    assert compose("ppo", [*REQUIRED, *overrides]).trainer.total_training_steps is None
+
+
+def test_a_broken_file_names_itself(tmp_path: Path) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text("a: [1")
+    with pytest.raises(ConfigError, match=r"broken\.yaml"):
+        compose(str(path), REQUIRED)
