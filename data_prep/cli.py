@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from data_prep.console import progress, say
+from data_prep.outputs import refuse_inputs, require_parquet
 from data_prep.parquet import write_parquet
-from data_prep.questions import Question, merge, read_questions
+from data_prep.questions import Question, merge, not_empty, read_questions
 from data_prep.world import Split, WorldConfig, write_world
-from data_prep.world.write import question_file
+from data_prep.world.write import MANIFEST, question_file
 from search_r1.exits import one_line_errors
+from search_r1.files import atomic_files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,11 +55,11 @@ def world(
             held_out=held_out,
         )
         steps = articles + 2 * (train_questions + test_questions)
-        with progress("Writing the world", steps) as advance:
-            write_world(config, output, advance)
+        with progress("Writing the world", steps) as advance, atomic_files(output, MANIFEST) as new:
+            write_world(config, new, advance)
             for split in Split:
-                made = read_questions(output / question_file(split))
-                write_parquet(made, output / f"{split}.parquet", split, advance)
+                made = read_questions(new / question_file(split))
+                write_parquet(made, new / f"{split}.parquet", split, advance)
     say(
         f"{output}: {articles:,} articles, {train_questions:,} training questions, "
         f"{test_questions:,} held-out questions"
@@ -73,7 +75,7 @@ def questions(
             metavar="INPUT...",
         ),
     ],
-    output: Annotated[Path, typer.Option(help="The parquet file to write.")],
+    output: Annotated[Path, typer.Option(help="The file to write; it must end in .parquet.")],
     data_source: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,12 +93,21 @@ def questions(
 ) -> None:
     """Merge question sets into one parquet file for verl, with ids unique over all of them."""
     with one_line_errors():
-        sources = _sources(data_source or [], len(inputs))
-        sets = [read_questions(*pair) for pair in zip(inputs, sources, strict=True)]
-        merged: list[Question] = merge(sets, seed)[:limit]
+        require_parquet(output)
+        refuse_inputs(output, inputs)
+        merged = _merged(inputs, _sources(data_source or [], len(inputs)), seed)[:limit]
         with progress("Writing rows", len(merged)) as advance:
             rows = write_parquet(merged, output, split, advance)
     say(f"{output}: {rows:,} rows")
+
+
+def _merged(inputs: list[Path], sources: list[str | None], seed: int | None) -> list[Question]:
+    pairs = list(zip(inputs, sources, strict=True))
+    for number, (path, source) in enumerate(pairs):
+        if (path.resolve(), source) in [(other.resolve(), name) for other, name in pairs[:number]]:
+            raise ValueError(f"input: {path} is given twice; give each file once")
+    sets = [not_empty(read_questions(path, source), path) for path, source in pairs]
+    return merge(sets, seed, inputs)
 
 
 def _sources(named: list[str], inputs: int) -> list[str | None]:

@@ -76,19 +76,19 @@ def clean_corpus(
         advance: told how many bytes of all inputs have been read, now and then.
 
     Raises:
-        TooManyBadRowsError: there are more; the message has the counts.
+        TooManyBadRowsError: there are more, or no others; the message has the counts.
         CorpusError: a file is damaged.
-        ValueError: there are no good rows.
+        ValueError: there are no rows.
     """
     quarantine = quarantine_path(output)
     with atomic_path(quarantine) as set_aside, atomic_path(output) as corpus:
         with corpus.open("w", encoding="utf-8") as good, set_aside.open("w") as bad:
             counts = _separate(_lines(inputs, advance), good, bad)
-        if counts.bad_share > max_bad_share:
+        if not counts.good and not counts.bad_rows:
+            raise ValueError("the inputs have no rows")
+        if counts.bad_share > max_bad_share or not counts.good:
             set_aside.replace(quarantine)
             raise TooManyBadRowsError(_refusal(counts, max_bad_share, quarantine))
-        if not counts.good:
-            raise ValueError("the inputs have no rows")
     if not counts.bad_rows:
         quarantine.unlink()
     return counts
@@ -134,8 +134,11 @@ def _quarantined(line: _Line, error: BadRowError) -> str:
 
 def _refusal(counts: CorpusCounts, max_bad_share: float, quarantine: Path) -> str:
     rows = counts.good + counts.bad_rows
-    return (
+    bad = (
         f"{counts.bad_rows:,} of {rows:,} rows are bad ({counts.bad_share:.2%}, more than the "
-        f"{max_bad_share:.2%} of --max-bad-share): {counts.reasons()}. No corpus was written; the "
-        f"rows are in {quarantine}"
+        f"{max_bad_share:.2%} of --max-bad-share)"
+    )
+    return (
+        f"{bad if counts.good else f'none of {rows:,} rows is good'}: {counts.reasons()}. No "
+        f"corpus was written; the rows are in {quarantine}"
     )

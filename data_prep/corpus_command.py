@@ -19,6 +19,7 @@ from rich.progress import (
 
 from data_prep.console import say
 from data_prep.corpus import CorpusCounts, clean_corpus, quarantine_path
+from data_prep.outputs import refuse_inputs
 from search_r1.exits import one_line_errors
 
 CORPUS_EXAMPLES = """
@@ -60,6 +61,8 @@ def corpus_command(
     """
     with one_line_errors():
         _refuse_other_names(output)
+        refuse_inputs(output, inputs)
+        refuse_inputs(quarantine_path(output), inputs)
         started = perf_counter()
         with _byte_progress(inputs) as advance:
             counts = clean_corpus(inputs, output, max_bad_share=max_bad_share, advance=advance)

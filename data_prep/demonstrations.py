@@ -38,7 +38,8 @@ SCHEMA = pa.schema(
 
 _ROWS_PER_GROUP = 1_000
 _ROUNDS = 10
-"""How often all questions are gone through, with other passages each time."""
+"""How often all questions are gone through, with other passages each time; not again after a
+round that gave nothing."""
 _ATTEMPTS = 8
 """How often other passages are drawn for a question until the budgets cut none that it needs."""
 
@@ -110,20 +111,30 @@ def demonstrations(
     path = world / question_file(Split.TRAIN)
     made = 0
     with asyncio.Runner() as runner:
-        for round_, question in _rounds(path):
-            try:
-                row = runner.run(_first(stage, question, f"{config.seed}/{round_}/{question.id}"))
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from error
-            if row:
+        for round_ in range(_ROUNDS):
+            before = made
+            for row in _round(runner, stage, path, f"{config.seed}/{round_}"):
                 made += 1
                 yield row
-            if made == config.count:
-                return
+                if made == config.count:
+                    return
+            if made == before:
+                break
     raise ValueError(
         f"{path} gave {made} demonstrations, {config.count} were asked for; ask for fewer, give a "
         "world with more questions, or raise max_searches and observation_tokens"
     )
+
+
+def _round(runner: asyncio.Runner, stage: Stage, path: Path, seed: str) -> Iterator[dict[str, Any]]:
+    """Go through all questions once."""
+    for question in read_questions(path):
+        try:
+            row = runner.run(_first(stage, question, f"{seed}/{question.id}"))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        if row:
+            yield row
 
 
 async def _first(stage: Stage, question: Question, seed: str) -> dict[str, Any] | None:
@@ -132,7 +143,3 @@ async def _first(stage: Stage, question: Question, seed: str) -> dict[str, Any] 
         if row := await stage.demonstrate(question, random.Random(f"{seed}/{attempt}")):
             return row
     return None
-
-
-def _rounds(path: Path) -> Iterator[tuple[int, Question]]:
-    return ((round_, question) for round_ in range(_ROUNDS) for question in read_questions(path))

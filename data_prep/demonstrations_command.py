@@ -7,8 +7,11 @@ import typer
 
 from data_prep.console import progress
 from data_prep.demonstrations import DemonstrationConfig, write_demonstrations
+from data_prep.outputs import refuse_inputs, require_parquet
+from data_prep.world import Split
 from search_r1.exits import one_line_errors
 from search_r1.settings import SearchSettings
+from search_r1.tokens import HubTokenizer
 
 _DEFAULT = DemonstrationConfig()
 
@@ -23,7 +26,7 @@ def demonstrations_command(
     model: Annotated[
         Path, typer.Option(exists=True, file_okay=False, help="The policy, for its tokenizer.")
     ],
-    output: Annotated[Path, typer.Option(help="The parquet file to write.")],
+    output: Annotated[Path, typer.Option(help="The file to write; it must end in .parquet.")],
     count: Annotated[int, typer.Option(help="Number of demonstrations.")] = _DEFAULT.count,
     gold_share: Annotated[
         float, typer.Option(help="Chance that a hop is answered right; 0 teaches the tags only.")
@@ -36,14 +39,28 @@ def demonstrations_command(
     ] = 200,
 ) -> None:
     """Make demonstrations of the tag protocol, for search-r1 warm-start."""
-    from transformers import AutoTokenizer
-
     with one_line_errors():
+        require_parquet(output)
+        # The world's other files end otherwise; these belong to it, though they are not read.
+        refuse_inputs(output, [world / f"{split}.parquet" for split in Split])
         search = SearchSettings(
             top_k=top_k, max_searches=max_searches, observation_tokens=observation_tokens
         )
         config = DemonstrationConfig(count, gold_share, seed, search)
-        tokenizer = AutoTokenizer.from_pretrained(model)
+        tokenizer = _tokenizer(model)
         with progress("Demonstrating", count) as advance:
             tokens = write_demonstrations(world, tokenizer, output, config, advance)
     typer.echo(f"{output}: {count:,} demonstrations, {tokens:,} tokens")
+
+
+def _tokenizer(model: Path) -> HubTokenizer:
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: HubTokenizer = AutoTokenizer.from_pretrained(model)
+    except Exception as error:  # Of many kinds, by what the folder lacks.
+        raise ValueError(
+            f"model: {model} holds no tokenizer that transformers can load; give the folder of a "
+            "model with its tokenizer files, as search-r1 prepare model writes it"
+        ) from error
+    return tokenizer

@@ -24,8 +24,9 @@ from data_prep.index_chunks import (
     write_index,
 )
 from data_prep.index_corpus import store_corpus
+from data_prep.outputs import refuse_inputs
 from retrieval_server.encoder import Encoder, EncoderSettings
-from retrieval_server.manifest import MANIFEST_FILE, CorpusInfo, Manifest
+from retrieval_server.manifest import CORPUS_FILE, MANIFEST_FILE, CorpusInfo, Manifest
 from retrieval_server.sentence_encoder import load_encoder
 
 logger = logging.getLogger(__name__)
@@ -66,11 +67,13 @@ def build_index(
 
     Raises:
         FileExistsError: `output` holds something else and `overwrite` is false.
+        ValueError: `corpus` is at or inside a folder that is replaced.
         CorpusError: The corpus cannot be read; the message names the line.
         UnfinishedBuildError: `OUTPUT.partial` is of other settings and `overwrite` is false.
     """
-    _refuse_foreign_folder(output)
     partial = output.with_name(f"{output.name}.partial")
+    _refuse_corpus_inside(corpus, output, partial)
+    _refuse_foreign_folder(output)
     partial.mkdir(parents=True, exist_ok=True)
     with _progress(console) as progress:
         info = _store(corpus, partial, progress)
@@ -82,6 +85,15 @@ def build_index(
         manifest = write_index(partial, encoder, info)
     move_into_place(partial, output)
     return manifest
+
+
+def _refuse_corpus_inside(corpus: Path, output: Path, partial: Path) -> None:
+    refuse_inputs(output, [corpus])
+    # An index's own corpus.jsonl is linked or copied before the folder is replaced.
+    own = (output / CORPUS_FILE).resolve()
+    for folder in (output, partial):
+        if folder.resolve() in corpus.resolve().parents and corpus.resolve() != own:
+            raise ValueError(f"corpus: {corpus} is inside {folder}, which is replaced; move it out")
 
 
 def _refuse_foreign_folder(output: Path) -> None:

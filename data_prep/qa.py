@@ -13,7 +13,7 @@ from data_prep.parquet import write_parquet
 from data_prep.qa_sample import stratified
 from data_prep.qa_source import LoadedSplit
 from data_prep.questions import Question, merge
-from search_r1.files import write_lines
+from search_r1.files import atomic_files, write_lines
 
 MANIFEST: Final = "manifest.json"
 TRAIN: Final = "train"
@@ -65,7 +65,8 @@ def evaluation_files(
 
 def training_file(loaded: Sequence[LoadedSplit], seed: int) -> QaFile:
     """All the splits merged and shuffled; ids are unique over the merge."""
-    merged = merge([one.questions for one in loaded], seed)
+    names = [one.split for one in loaded]
+    merged = merge([one.questions for one in loaded], seed, names)
     return QaFile(TRAIN, TRAIN, tuple(merged), tuple(map(_origin, loaded)))
 
 
@@ -75,7 +76,9 @@ def write_files(
     settings: dict[str, str | int | None],
     advance: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Write the files, then `manifest.json`: a folder with a manifest is complete.
+    """Write the files and `manifest.json`, and move them into the folder once all are made.
+
+    The manifest comes last: a folder with a manifest is complete.
 
     Args:
         files: what to write.
@@ -86,11 +89,11 @@ def write_files(
     Raises:
         OSError: the folder cannot be written.
     """
-    (folder / MANIFEST).unlink(missing_ok=True)
-    for file in files:
-        write_parquet(file.questions, folder / f"{file.name}.parquet", file.split, advance)
     manifest = {**settings, "files": {f"{file.name}.parquet": _entry(file) for file in files}}
-    write_lines(folder / MANIFEST, [json.dumps(manifest, indent=2)])
+    with atomic_files(folder, MANIFEST) as new:
+        for file in files:
+            write_parquet(file.questions, new / f"{file.name}.parquet", file.split, advance)
+        write_lines(new / MANIFEST, [json.dumps(manifest, indent=2)])
 
 
 def _origin(loaded: LoadedSplit) -> Origin:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from data_prep.console import progress, say
+from data_prep.outputs import refuse_inputs
 from data_prep.qa import QaFile, count_differences, evaluation_files, training_file, write_files
 from data_prep.qa_sets import TRAINING, QaSplit, evaluation_sets
 from data_prep.qa_source import HUB, LoadedSplit, load, open_source
@@ -69,6 +70,8 @@ def qa_command(
     manifest.json says what each file was made from.
     """
     with one_line_errors():
+        if source != HUB:
+            refuse_inputs(output, [Path(source)])
         splits = (*evaluation_sets(sets or []), *(TRAINING if train else ()))
         loaded = _load(source, splits)
         _check_counts(loaded, any_count=any_count)

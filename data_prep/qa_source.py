@@ -4,11 +4,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from data_prep.qa_sets import QaSplit
-from data_prep.questions import Question, merge, question_from_row, read_questions
+from data_prep.questions import Question, merge, not_empty, question_from_row, read_questions
 
 HUB: Final = "hub"
 HUB_DATASET: Final = "RUC-NLPIR/FlashRAG_datasets"
@@ -37,13 +38,13 @@ def open_source(source: str) -> Source:
         ValueError: there is no such folder.
     """
     if source == HUB:
-        return _from_hub
+        return lambda split: not_empty(_from_hub(split), f"{HUB_DATASET}, {split}")
     folder = Path(source)
     if not folder.is_dir():
         raise ValueError(
             f"source: {source} is not a folder; give one that holds SET/SPLIT.jsonl, or {HUB!r}"
         )
-    return lambda split: read_questions(_file(folder, split), split.name)
+    return partial(_from_folder, folder)
 
 
 def load(source: Source, split: QaSplit) -> LoadedSplit:
@@ -51,7 +52,8 @@ def load(source: Source, split: QaSplit) -> LoadedSplit:
 
     Raises:
         FileNotFoundError: the source does not have it.
-        ValueError: a row is wrong, or an id occurs twice; the message says where.
+        ValueError: a row is wrong, an id occurs twice or there are no rows; the message says
+            where.
     """
     digest = hashlib.sha256()
     questions: list[Question] = []
@@ -59,7 +61,12 @@ def load(source: Source, split: QaSplit) -> LoadedSplit:
         fields = [question.id, question.question, question.golden_answers]
         digest.update(json.dumps(fields).encode() + b"\n")
         questions.append(_without_contexts(question))
-    return LoadedSplit(split, tuple(merge([questions])), digest.hexdigest())
+    return LoadedSplit(split, tuple(merge([questions], names=[split])), digest.hexdigest())
+
+
+def _from_folder(folder: Path, split: QaSplit) -> Iterator[Question]:
+    path = _file(folder, split)
+    return not_empty(read_questions(path, split.name), path)
 
 
 def _file(folder: Path, split: QaSplit) -> Path:

@@ -4,14 +4,13 @@ A set is JSON lines, plain or gzipped, with `id`, `question` and `golden_answers
 (`data_source`, `hops`, `type`, `supporting_ids`, ...) are kept as metadata.
 """
 
-import gzip
 import hashlib
-import json
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
+
+from data_prep.question_lines import numbered_lines, parse_object
 
 _FIELDS = frozenset({"id", "question", "golden_answers", "data_source"})
 
@@ -38,20 +37,36 @@ def read_questions(path: Path, data_source: str | None = None) -> Iterator[Quest
         FileNotFoundError: there is no such file.
         ValueError: a row is wrong; the message names file, line and field.
     """
-    for number, line in _numbered_lines(path):
+    for number, line in numbered_lines(path):
         try:
             yield parse_question(line, data_source)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}:{number}: not readable as UTF-8 text: {error}") from error
         except ValueError as error:
             raise ValueError(f"{path}:{number}: {error}") from error
 
 
-def parse_question(line: str, data_source: str | None = None) -> Question:
+def not_empty(questions: Iterable[Question], where: object) -> Iterator[Question]:
+    """The questions as they come.
+
+    Raises:
+        ValueError: there are none; the message says where, which is a file or the like.
+    """
+    empty = True
+    for question in questions:
+        empty = False
+        yield question
+    if empty:
+        raise ValueError(f"{where}: has no rows; leave it out, or give one that has questions")
+
+
+def parse_question(line: str | bytes, data_source: str | None = None) -> Question:
     """Check one row and make it a `Question`.
 
     Raises:
         ValueError: the row is wrong; the message names the field.
     """
-    return question_from_row(_parse_object(line), data_source)
+    return question_from_row(parse_object(line), data_source)
 
 
 def question_from_row(row: Mapping[str, Any], data_source: str | None = None) -> Question:
@@ -69,7 +84,9 @@ def question_from_row(row: Mapping[str, Any], data_source: str | None = None) ->
     )
 
 
-def merge(sets: Iterable[Iterable[Question]], seed: int | None = None) -> list[Question]:
+def merge(
+    sets: Iterable[Iterable[Question]], seed: int | None = None, names: Sequence[object] = ()
+) -> list[Question]:
     """Join several sets into one whose ids are unique, in a drawn order.
 
     An id gets its data source as a prefix, `nq/12`, unless it has it already, as in `nq_12`.
@@ -78,21 +95,31 @@ def merge(sets: Iterable[Iterable[Question]], seed: int | None = None) -> list[Q
     Args:
         sets: the sets, each in any order.
         seed: decides the order; None keeps the order given.
+        names: of the sets, such as their files, for the message.
 
     Raises:
         ValueError: two questions have the same id.
     """
     merged: dict[str, Question] = {}
-    for question in (_with_prefix(question) for questions in sets for question in questions):
-        if question.id in merged:
-            raise ValueError(
-                f"id: {question.id!r} occurs twice in data source {question.data_source!r}; "
-                "give the sets different data sources or the rows different ids"
-            )
-        merged[question.id] = question
+    origins: dict[str, int] = {}
+    for number, questions in enumerate(sets):
+        for question in map(_with_prefix, questions):
+            first = origins.setdefault(question.id, number)
+            if question.id in merged:
+                raise ValueError(_twice(question, names and (names[first], names[number])))
+            merged[question.id] = question
     if seed is None:
         return list(merged.values())
     return sorted(merged.values(), key=lambda question: _shuffle_key(seed, question.id))
+
+
+def _twice(question: Question, names: Sequence[object]) -> str:
+    where = f"{names[-1]}: " if names else ""
+    first = f", first in {names[0]}" if names and names[0] != names[-1] else ""
+    return (
+        f"{where}id: {question.id!r} occurs twice in data source {question.data_source!r}{first}; "
+        "give the sets different data sources or the rows different ids"
+    )
 
 
 def _with_prefix(question: Question) -> Question:
@@ -104,34 +131,6 @@ def _with_prefix(question: Question) -> Question:
 
 def _shuffle_key(seed: int, id_: str) -> bytes:
     return hashlib.blake2b(f"{seed}:{id_}".encode(), digest_size=16).digest()
-
-
-def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1."""
-    number = 0
-    try:
-        with _open(path) as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, line
-    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}:{number + 1}: not readable as UTF-8 text: {error}") from error
-
-
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
-
-
-def _parse_object(line: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error}") from error
-    if not isinstance(row, dict):
-        raise ValueError(f"a row must be a JSON object, not {type(row).__name__}")
-    return row
 
 
 def _text(row: Mapping[str, Any], field_name: str) -> str:
@@ -163,15 +162,16 @@ def _answers(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _data_source(row: Mapping[str, Any], default: str | None) -> str:
-    if "data_source" not in row and default is None:
+    value = row.get("data_source")
+    if value is None and default is None:
         raise ValueError("data_source: missing; add the field or give --data-source NAME")
-    return _text({"data_source": default, **row}, "data_source")
+    return _text({"data_source": default if value is None else value}, "data_source")
 
 
 def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in row.items() if key not in _FIELDS}
     hops = metadata.get("hops", 0)
-    if not isinstance(hops, int) or isinstance(hops, bool) or hops < 0:
+    if not isinstance(hops, int) or isinstance(hops, bool) or not 0 <= hops < 2**63:
         raise ValueError(f"hops: must be a whole number, not {hops!r}")
     ids = metadata.get("supporting_ids", [])
     if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):

@@ -1,6 +1,7 @@
 """Files that appear under their name only when they are complete."""
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,36 @@ def atomic_path(target: Path) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_files(folder: Path, last: str) -> Iterator[Path]:
+    """Yield a temporary folder; move its files into `folder` when the block succeeds.
+
+    The file named `last` is taken away first and comes last: a folder that has it is complete.
+    When the block raises, `folder` stays as it was, or missing.
+
+    Raises:
+        NotADirectoryError: `folder` is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file; give a folder")
+    temporary = _nearest_folder(folder) / f".{folder.absolute().name}.{os.getpid()}.part"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / last).unlink(missing_ok=True)
+        for path in sorted(temporary.iterdir(), key=lambda path: path.name == last):
+            path.replace(folder / path.name)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _nearest_folder(folder: Path) -> Path:
+    """`folder` or the closest above it that exists: files are moved from there without copying."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
 
 
 def write_lines(target: Path, lines: Iterable[str]) -> None:

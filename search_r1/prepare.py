@@ -1,5 +1,7 @@
 """The commands of ``search-r1 prepare``, gathered from the modules that do the work."""
 
+import signal
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +18,18 @@ from search_r1.exits import one_line_errors
 
 def gather_commands() -> typer.Typer:
     """`data_prep`'s own application with the commands of its other modules."""
+    app.callback()(end_tidily)
     app.command("qa", epilog=QA_EXAMPLES)(qa_command)
     app.command("corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
     app.command("index")(index_command)
     app.command("model")(model_command)
     app.command("demonstrations")(demonstrations_command)
     return app
+
+
+def end_tidily() -> None:
+    """Let SIGTERM end a command as an error does, so that no unfinished file stays behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def model_command(

@@ -15,7 +15,7 @@ from data_prep.world.chains import Split
 from data_prep.world.config import WorldConfig
 from data_prep.world.questions import questions
 from data_prep.world.world import World
-from search_r1.files import atomic_path
+from search_r1.files import atomic_files, atomic_path
 
 CORPUS = "corpus.jsonl"
 MANIFEST = "manifest.json"
@@ -42,7 +42,8 @@ def write_world(
 ) -> Manifest:
     """Write a world, a line at a time.
 
-    The manifest is removed first and written last: a folder with a manifest is complete.
+    The files come into the folder together, once all are made, and the manifest last: a folder with
+    a manifest is complete, and a failure leaves an earlier world as it was.
 
     Args:
         config: what to make.
@@ -53,8 +54,12 @@ def write_world(
         ValueError: the world has too few different questions.
         OSError: the folder cannot be written.
     """
+    with atomic_files(folder, MANIFEST) as new:
+        return _write_all(config, new, advance)
+
+
+def _write_all(config: WorldConfig, folder: Path, advance: Callable[[int], None]) -> Manifest:
     world = World(config)
-    (folder / MANIFEST).unlink(missing_ok=True)
     counts: dict[str, dict[int, int]] = {}
     checksums: dict[str, str] = {}
     # Questions first: a world that is too small for them says so before the long part.

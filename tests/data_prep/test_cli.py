@@ -48,6 +48,14 @@ def test_world_refuses_a_bad_setting_in_one_line(
     assert not list(tmp_path.glob("world/*"))
 
 
+def test_a_world_that_fails_leaves_the_earlier_one_whole(tmp_path: Path) -> None:
+    sizes = ("--articles", 150, "--train-questions", 20, "--test-questions", 10)
+    assert run("world", "--output", tmp_path, *sizes)[0] == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run("world", "--output", tmp_path, "--articles", 100)[0] == 2
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 @pytest.fixture
 def sets(tmp_path: Path) -> list[Path]:
     paths = []
@@ -82,9 +90,12 @@ def test_questions_keeps_the_order_without_a_seed(tmp_path: Path, sets: list[Pat
 def test_questions_refuses_bad_input_in_one_line(tmp_path: Path, sets: list[Path]) -> None:
     output = ("--output", tmp_path / "out.parquet")
     name = ("--data-source", "nq")
+    (tmp_path / "empty.jsonl").write_text("\n")
     cases = [
         ((sets[0],), "one.jsonl:1: data_source: missing"),
-        ((*sets, *name), "id: 'nq/0' occurs twice"),
+        ((*sets, *name), "two.jsonl: id: 'nq/0' occurs twice"),
+        ((sets[0], sets[0], *name), "one.jsonl is given twice; give each file once"),
+        ((tmp_path / "empty.jsonl", *name), "empty.jsonl: has no rows"),
         ((*sets, sets[0], *name, *name), "data-source: given 2 times for 3 inputs"),
         ((tmp_path / "none.jsonl", *name), "none.jsonl"),
     ]
@@ -93,3 +104,19 @@ def test_questions_refuses_bad_input_in_one_line(tmp_path: Path, sets: list[Path
         assert code == 2
         assert message in text.splitlines()[-1]
         assert not output[1].exists()
+
+
+def test_questions_never_replaces_an_input(tmp_path: Path, sets: list[Path]) -> None:
+    link = tmp_path / "link.parquet"
+    link.symlink_to(sets[0])
+    before = sets[0].read_bytes()
+    for output, message in [
+        (sets[0], "one.jsonl must end in .parquet"),
+        (link, "link.parquet is also an input"),
+        (tmp_path / "out", "out must end in .parquet"),
+    ]:
+        code, text = run("questions", *sets, "--output", output, "--data-source", "nq")
+        assert code == 2
+        assert message in text.splitlines()[-1]
+        assert sets[0].read_bytes() == before
+    assert link.is_symlink()

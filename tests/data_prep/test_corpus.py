@@ -174,3 +174,30 @@ def test_unusable_inputs_are_refused_in_one_line(source: Path, tmp_path: Path) -
         assert code == 2
         assert message in text.splitlines()[-1]
     assert run(tmp_path / "none.jsonl", "--output", tmp_path / "c.jsonl")[0] == 2
+
+
+def test_an_input_is_never_replaced(source: Path, tmp_path: Path) -> None:
+    set_aside = tmp_path / "c.quarantine.jsonl"
+    set_aside.write_bytes(passage(500))
+    before = source.read_bytes()
+    for output in (source, tmp_path / "c.jsonl"):
+        code, text = run(source, set_aside, "--output", output)
+        assert code == 2
+        assert "is also an input, and would be replaced" in text.splitlines()[-1]
+    assert (source.read_bytes(), set_aside.read_bytes()) == (before, passage(500))
+
+
+def test_inputs_of_bad_rows_only_are_not_called_empty(tmp_path: Path) -> None:
+    (tmp_path / "junk.jsonl").write_text("junk\n")
+    output = tmp_path / "c.jsonl"
+    code, text = run(tmp_path / "junk.jsonl", "--output", output, "--max-bad-share", 1)
+    assert code == 2
+    assert "none of 1 rows is good: not a JSON object 1. No corpus" in text.splitlines()[-1]
+    assert not output.exists()
+    assert len(rows(tmp_path / "c.quarantine.jsonl")) == 1
+
+
+def test_a_row_nested_too_deeply_is_set_aside() -> None:
+    with pytest.raises(BadRowError) as caught:
+        check_row(b'{"id": ' + b"[" * 100_000, IdSet())
+    assert caught.value.reason == Reason.JSON

@@ -1,6 +1,6 @@
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +19,7 @@ from data_prep.demonstrations import (
     write_demonstrations,
 )
 from data_prep.demonstrations_command import demonstrations_command
+from data_prep.questions import Question, read_questions
 from data_prep.world import WorldConfig, write_world
 from search_r1.actions import Answer, Search, parse_action
 from search_r1.prompts import build_messages
@@ -243,6 +244,21 @@ def test_budgets_too_small_are_named_and_leave_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_round_that_gave_nothing_is_not_repeated(
+    world: Path, tokenizer: WordTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path) -> Iterator[Question]:
+        read.append(path)
+        return read_questions(path)
+
+    monkeypatch.setattr("data_prep.demonstrations.read_questions", counted)
+    with pytest.raises(ValueError, match="gave 0 demonstrations, 3 were asked for"):
+        make(world, tokenizer, 3, search=SearchSettings(observation_tokens=8))
+    assert len(read) == 1
+
+
 @pytest.mark.parametrize("chain", [None, [], [{"title": "A", "answer": "B"}]])
 def test_questions_without_a_chain_are_refused(
     world: Path, tmp_path: Path, chain: Sequence[Row] | None
@@ -269,18 +285,41 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+def command(*arguments: object) -> Result:
+    app = Typer()
+    app.command()(demonstrations_command)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_outputs_that_no_demonstrations_may_have_are_refused(world: Path, tmp_path: Path) -> None:
+    for output, message in [
+        (tmp_path / "d.jsonl", "d.jsonl must end in .parquet"),
+        (world / "train.jsonl", "train.jsonl must end in .parquet"),
+        (world / "train.parquet", "train.parquet is also an input"),
+    ]:
+        result = command("--world", world, "--model", tmp_path, "--output", output)
+        assert result.exit_code == 2
+        assert message in result.output.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_folder_without_a_tokenizer_is_named(world: Path, tmp_path: Path) -> None:
+    output = tmp_path / "d.parquet"
+    result = command("--world", world, "--model", tmp_path, "--output", output)
+    assert result.exit_code == 2
+    last = result.output.splitlines()[-1]
+    assert last.startswith(f"error: model: {tmp_path} holds no tokenizer")
+
+
 @pytest.mark.slow
 def test_the_command_writes_demonstrations_for_a_model(
     world: Path, model: Path, tmp_path: Path
 ) -> None:
     from transformers import AutoTokenizer
 
-    app = Typer()
-    app.command()(demonstrations_command)
-
     def run(*arguments: object) -> Result:
         paths = ("--world", world, "--model", model, "--output", tmp_path / "d.parquet")
-        return CliRunner().invoke(app, [str(argument) for argument in (*paths, *arguments)])
+        return command(*paths, *arguments)
 
     result = run("--count", 7, "--observation-tokens", 1200)
     assert result.exit_code == 0, result.output

@@ -294,3 +294,29 @@ def test_the_command_says_what_is_wrong_and_fails(
     result = CliRunner().invoke(command, line)
     assert result.exit_code == 2
     assert reason in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("place", ["index.partial/corpus.jsonl", "index/passages.jsonl"])
+def test_a_corpus_inside_a_folder_that_is_replaced_is_refused(
+    corpus: Path, tmp_path: Path, place: str
+) -> None:
+    inside = tmp_path / place
+    inside.parent.mkdir()
+    corpus.rename(inside)
+    with pytest.raises(ValueError, match=r"is inside .*, which is replaced; move it out"):
+        build_index(inside, tmp_path / "index", SETTINGS, overwrite=True)
+    assert inside.exists()
+
+
+def test_the_corpus_is_not_the_output(corpus: Path) -> None:
+    with pytest.raises(ValueError, match="is also an input, and would be replaced"):
+        build_index(corpus, corpus, SETTINGS)
+    assert corpus.is_file()
+
+
+def test_an_index_is_built_again_from_its_own_corpus(build: Build, tmp_path: Path) -> None:
+    build()
+    before = contents_of(tmp_path / "index")
+    own = tmp_path / "index" / "corpus.jsonl"
+    build_index(own, tmp_path / "index", SETTINGS, overwrite=True, load=lambda _: RandomEncoder())
+    assert contents_of(tmp_path / "index") == before

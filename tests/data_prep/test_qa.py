@@ -170,17 +170,45 @@ def test_a_missing_split_and_a_bad_row_are_named(source: Path, output: Path) -> 
     assert f"{path}: no such file, nor with .gz" in text.splitlines()[-1]
 
 
-def test_an_interrupted_run_leaves_no_manifest(
+def test_a_failed_run_leaves_the_earlier_files_whole(
     source: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> int:
-        raise OSError("disk full")
+    def fail_at_popqa(questions: object, path: Path, *_: object) -> int:
+        if path.stem == "popqa":
+            raise OSError("disk full")
+        return path.write_bytes(b"new")
 
-    arguments = ("--source", source, "--output", output, "--any-count", "--set", "nq")
+    arguments = ("--source", source, "--output", output, "--any-count")
     assert run(*arguments)[0] == 0
-    monkeypatch.setattr("data_prep.qa.write_parquet", fail)
+    before = {path: path.read_bytes() for path in output.iterdir()}
+    monkeypatch.setattr("data_prep.qa.write_parquet", fail_at_popqa)
     assert run(*arguments)[0] == 2
-    assert [path.name for path in output.iterdir()] == ["nq.parquet"]
+    assert {path: path.read_bytes() for path in output.iterdir()} == before
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_a_split_without_rows_is_named(source: Path, output: Path, text: str) -> None:
+    path = source / "popqa" / "test.jsonl"
+    path.write_text(text)
+    code, said = run("--source", source, "--output", output, "--any-count")
+    assert code == 2
+    assert said.splitlines()[-1].startswith(f"error: {path}: has no rows")
+    assert not output.exists()
+
+
+def test_the_source_is_not_the_output(source: Path) -> None:
+    code, text = run("--source", source, "--output", source / "nq" / "..", "--any-count")
+    assert code == 2
+    assert "is also an input, and would be replaced" in text.splitlines()[-1]
+    assert not (source / "manifest.json").exists()
+
+
+def test_a_duplicate_id_names_its_split(source: Path, output: Path) -> None:
+    path = source / "nq" / "test.jsonl"
+    path.write_text(path.read_text() * 2)
+    code, text = run("--source", source, "--output", output, "--any-count")
+    assert code == 2
+    assert text.splitlines()[-1].startswith("error: nq test: id: 'nq/test_0' occurs twice")
 
 
 @pytest.fixture

@@ -41,6 +41,12 @@ def test_a_row_keeps_its_fields_and_its_further_keys() -> None:
         (row(golden_answers=["A", 3]), "golden_answers: 3 must be text"),
         (row(data_source=""), "data_source: must be text"),
         (row(hops="two"), "hops: must be a whole number, not 'two'"),
+        ("[" * 100_000, "not JSON for a question: nested too deeply"),
+        (row(id="\ud800"), r"id: '\\ud800' is half of a character"),
+        (row(golden_answers=["\udc00x"]), r"golden_answers: '\\udc00' is half of a character"),
+        (row(data_source="\ud800"), r"data_source: .* is half of a character"),
+        (row(supporting_ids=["\ud800"]), r"supporting_ids: .* is half of a character"),
+        (row(hops=2**63), "hops: must be a whole number, not 9223372036854775808"),
         (row(hops=True), "hops: must be a whole number, not True"),
         (row(supporting_ids=[1]), "supporting_ids: must be a list of texts"),
     ],
@@ -58,6 +64,24 @@ def test_a_row_without_data_source_takes_the_name_given() -> None:
     assert parse_question(row(), "popqa").data_source == "nq"
     with pytest.raises(ValueError, match=r"data_source: missing; .* --data-source"):
         parse_question(line)
+
+
+def test_null_for_a_data_source_is_as_none() -> None:
+    assert parse_question(row(data_source=None), "popqa").data_source == "popqa"
+    with pytest.raises(ValueError, match=r"data_source: missing; .* --data-source"):
+        parse_question(row(data_source=None))
+
+
+def test_text_in_another_encoding_names_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "set.jsonl"
+    good = (row() + "\n").encode() * 1_000
+    path.write_bytes(good + row().replace("who", "caf\xe9").encode("latin-1") + b"\n" + good)
+    with pytest.raises(ValueError, match=r"set\.jsonl:1001: not readable as UTF-8 text"):
+        list(read_questions(path))
+
+
+def test_a_whole_character_of_two_escapes_is_kept() -> None:
+    assert parse_question(row(question="\U0001f600 who?")).question == "\U0001f600 who?"
 
 
 def test_gzip_and_plain_files_read_the_same(tmp_path: Path) -> None:
@@ -87,6 +111,18 @@ def test_merging_prefixes_ids_with_their_source_once() -> None:
 def test_merging_refuses_two_questions_with_one_id() -> None:
     with pytest.raises(ValueError, match="id: 'nq/1' occurs twice in data source 'nq'"):
         merge([[question("1")], [question("1")]])
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ([["1", "1"], []], r"^a: id: 'nq/1' occurs twice in data source 'nq'; give"),
+        ([["1"], ["2", "1"]], r"^b: id: 'nq/1' occurs twice in data source 'nq', first in a; give"),
+    ],
+)
+def test_a_duplicate_id_names_its_sets(sets: list[list[str]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        merge([map(question, ids) for ids in sets], names=["a", "b"])
 
 
 @given(st.sets(st.integers(0, 10_000), min_size=2), st.integers(0, 2**31), st.randoms())

@@ -55,12 +55,24 @@ def test_the_manifest_describes_the_files(tmp_path: Path) -> None:
     assert sum(steps) == 120 + 60 + 15
 
 
-def test_a_failed_run_leaves_no_manifest(tmp_path: Path) -> None:
+def test_a_failed_run_leaves_an_earlier_world_whole(tmp_path: Path) -> None:
     write_world(CONFIG, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match="test_questions"):
         write_world(WorldConfig(3, 100, 0, 1_000), tmp_path)
-    assert not (tmp_path / "manifest.json").exists()
-    assert not list(tmp_path.glob(".*"))
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_failed_run_makes_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="test_questions"):
+        write_world(WorldConfig(3, 100, 0, 1_000), tmp_path / "new" / "world")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_place_of_the_folder_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "world").touch()
+    with pytest.raises(NotADirectoryError, match="world is a file; give a folder"):
+        write_world(CONFIG, tmp_path / "world")
 
 
 def test_memory_does_not_grow_with_the_articles(tmp_path: Path) -> None:
