@@ -17,7 +17,7 @@ echo "test: format, lint and types (under a minute)"
 .venv/bin/mypy
 
 echo "test: unit tests, without torch (under a minute)"
-.venv/bin/pytest -q -m "not slow and not gpu"
+.venv/bin/pytest -q -n auto -m "not slow and not gpu"
 [ "${1:-}" != --fast ] || exit 0
 
 echo "test: end-to-end tests with real verl, Ray, FSDP2, vLLM and a real server (about 20 minutes)"

@@ -7,17 +7,20 @@ import os
 import shutil
 import subprocess
 from importlib.util import find_spec
+from urllib.parse import urlsplit
 
 import httpx
 from rich.console import Console
 
 from search_r1.installation import Diagnoses, Diagnosis, check_installation
 from search_r1.merge import has_gpu
-from search_r1.passages import parse_reply
+from search_r1.passages import read_reply
 
 GIB = 2**30
 _MIN_MEMORY_GIB = 20
 _MIN_SHM_GIB = 2
+_SERVE = "search-r1 serve --index FOLDER"
+_URL_FIX = "give the /retrieve URL of a server: http://HOST:PORT/retrieve"
 
 
 def print_diagnoses(retriever: str | None, console: Console) -> bool:
@@ -69,16 +72,32 @@ def _check_gpus(setup: str) -> Diagnoses:
 def query(url: str) -> Diagnosis:
     """One real query; the server must answer it with passages."""
     request = {"queries": ["Who was the first to walk on the Moon?"], "topk": 1}
-    fix = "start it: search-r1 serve --index FOLDER"
     try:
+        _check_url(url)
         reply = httpx.post(url, json=request | {"return_scores": True}, timeout=30, trust_env=False)
         reply.raise_for_status()
-        [passages] = parse_reply(reply.json(), query_count=1)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Diagnosis("retriever", f"{url}: {error}", fix)
-    except ValueError as error:
-        return Diagnosis("retriever", f"{url}: {error}", "give the /retrieve URL of a server")
+        [passages] = read_reply(reply.content, query_count=1)
+    except httpx.HTTPStatusError as error:
+        return Diagnosis("retriever", f"{url}: {error}", _status_fix(error.response.status_code))
+    except httpx.HTTPError as error:
+        return Diagnosis("retriever", f"{url}: {error}", f"start it: {_SERVE}")
+    except (httpx.InvalidURL, ValueError) as error:
+        return Diagnosis("retriever", f"{url}: {error}", _URL_FIX)
     if not passages:
         return Diagnosis("retriever", f"{url} found nothing", "is its index empty?")
     seconds = reply.elapsed.total_seconds()
     return Diagnosis("retriever", f"{url} answered in {seconds * 1000:.0f} ms")
+
+
+def _check_url(url: str) -> None:
+    address = urlsplit(url)
+    if address.scheme not in {"http", "https"} or not address.hostname:
+        raise ValueError("it does not begin with http:// and a host")
+
+
+def _status_fix(status: int) -> str:
+    if status == httpx.codes.SERVICE_UNAVAILABLE:
+        return f"wait until it has loaded, or start it anew: {_SERVE}"
+    if status >= httpx.codes.INTERNAL_SERVER_ERROR:
+        return "read the server's own messages: it fails at a query"
+    return _URL_FIX

@@ -6,12 +6,15 @@ Command: ``search-r1 merge runs/NAME models/NAME``.
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from search_r1.platform import subprocess_environment
 
 _MARK = "fsdp_config.json"
 _NEWEST = "latest_checkpointed_iteration.txt"
+_NAME_ONE = "write there the step of a checkpoint that is whole, or merge its global_step_N"
+_SHOWN = 40
 _STDERR = 2
 """Where verl's merger talks, so that our own output stays clean."""
 
@@ -21,19 +24,35 @@ def find_actor(path: Path) -> Path:
 
     Raises:
         FileNotFoundError: there is no checkpoint of an actor.
+        ValueError: a run's own word for its newest checkpoint is none.
     """
-    folders = [path, path / "actor"]
-    for checkpoints in (path, path / "checkpoints"):
-        if (checkpoints / _NEWEST).is_file():
-            step = (checkpoints / _NEWEST).read_text(encoding="utf-8").strip()
-            folders.append(checkpoints / f"global_step_{step}" / "actor")
-    for folder in folders:
+    for folder in _candidates(path):
         if (folder / _MARK).is_file():
             return folder
     raise FileNotFoundError(
         f"{path} is neither a run with checkpoints/{_NEWEST} nor a checkpoint global_step_N; "
         "did the run save one (trainer.save_freq)?"
     )
+
+
+def _candidates(path: Path) -> Iterator[Path]:
+    yield from (path, path / "actor")
+    for marker in (path / _NEWEST, path / "checkpoints" / _NEWEST):
+        if marker.is_file():
+            yield _newest(marker)
+
+
+def _newest(marker: Path) -> Path:
+    """The actor of the step that the file of a run names."""
+    step = marker.read_bytes().decode(errors="replace").strip()
+    if not (step.isascii() and step.isdecimal()):
+        raise ValueError(f"{marker}: {step[:_SHOWN]!r} is no step; {_NAME_ONE}")
+    actor = marker.with_name(f"global_step_{step}") / "actor"
+    if not (actor / _MARK).is_file():
+        raise FileNotFoundError(
+            f"{marker} names step {step}, but there is no {actor / _MARK}; {_NAME_ONE}"
+        )
+    return actor
 
 
 def merge(checkpoint: Path, output: Path) -> Path:
@@ -46,6 +65,7 @@ def merge(checkpoint: Path, output: Path) -> Path:
 
     Raises:
         FileNotFoundError: there is no checkpoint of an actor.
+        ValueError: a run's own word for its newest checkpoint is none.
         FileExistsError: `output` exists.
         subprocess.CalledProcessError: verl's merger failed; it has said why on standard error.
     """

@@ -5,9 +5,10 @@ alone. A document carries `contents` (`"Title"` in quotes, a line break, the tex
 `text`.
 """
 
+import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,21 @@ class Passage:
 
 class MalformedReplyError(ValueError):
     """The reply breaks the retrieval API; the message says where."""
+
+
+def read_reply(body: bytes, query_count: int) -> list[list[Passage]]:
+    """The passages of a reply as it came; see `parse_reply`.
+
+    Raises:
+        MalformedReplyError: it is not JSON, or breaks the retrieval API.
+    """
+    try:
+        reply = json.loads(body)
+    except RecursionError as error:
+        raise MalformedReplyError("the reply is nested too deeply") from error
+    except ValueError as error:
+        raise MalformedReplyError("the reply is not JSON") from error
+    return parse_reply(reply, query_count)
 
 
 def parse_reply(reply: object, query_count: int) -> list[list[Passage]]:
@@ -71,9 +87,14 @@ def _score(hit: Mapping[str, object], where: str) -> float | None:
     score = hit.get("score")
     if score is None:
         return None
-    if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
+    if isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
         raise MalformedReplyError(f"{where}.score is not a number: {score!r}")
     return float(score)
+
+
+def _is_finite(number: float) -> bool:
+    # Unlike isfinite, this takes whole numbers that no float can hold.
+    return abs(number) <= sys.float_info.max
 
 
 def _whole(text: str) -> str:

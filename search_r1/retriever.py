@@ -19,7 +19,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from search_r1.passages import Passage, parse_reply
+from search_r1.passages import Passage, read_reply
 from search_r1.retrieval_failures import (
     FailureMonitor,
     RetrievalError,
@@ -173,7 +173,7 @@ class HttpRetriever:
             raise TransientRetrievalError(url, f"{type(error).__name__}: {error}") from error
         check_status(url, response)
         try:
-            return parse_reply(response.json(), len(request["queries"]))
+            return read_reply(response.content, len(request["queries"]))
         except ValueError as error:
             raise RetrievalError(url, f"malformed reply: {error}") from error
 

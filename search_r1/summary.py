@@ -4,12 +4,13 @@ Command: ``search-r1 summary runs/quickstart``.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.table import Table
 
 from search_r1.metrics import Row, summarise
+from search_r1.row_check import SUMMARISED, check_row
 
 _ROWS = {
     "exact match": "reward/em",
@@ -25,23 +26,34 @@ _ROWS = {
     "share of masked tokens": "tokens/masked_share",
 }
 
+_FIX = "mend it, or give a file as a run's validation or search-r1 eval wrote it"
 
-def read_trajectories(path: Path) -> list[Row]:
-    """The trajectories of one validation.
+
+def read_trajectories(
+    path: Path, fields: Collection[str] = (), parts: Collection[str] = ()
+) -> list[Row]:
+    """The trajectories of one file, each with all that `search-r1 view` shows.
+
+    Args:
+        path: A validation of a run, or the trajectories of an evaluation.
+        fields: Further fields that each must have, such as `SUMMARISED`.
+        parts: Further parts of the reward that each must have.
 
     Raises:
-        ValueError: a line is not a JSON object; the message names file and line.
+        OSError: the file cannot be read.
+        ValueError: a line is no trajectory, or there is none; the message names file, line, field.
     """
     rows: list[Row] = []
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
+            # The means are over all rows, so all have the parts of the first.
+            needed = [*parts, *(rows[0]["reward_parts"] if rows else ())]
             try:
-                row = json.loads(line)
+                rows.append(_parse(line, fields, needed))
             except ValueError as error:
-                raise ValueError(f"{path}:{number}: not JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise ValueError(f"{path}:{number}: not a JSON object")
-            rows.append(row)
+                raise ValueError(f"{path}:{number}: {error}; {_FIX}") from error
+    if not rows:
+        raise ValueError(f"{path} holds no trajectories; {_FIX}")
     return rows
 
 
@@ -50,8 +62,9 @@ def validation_files(run: Path) -> list[Path]:
 
     Raises:
         FileNotFoundError: there is none.
+        ValueError: a file is not called after a step.
     """
-    files = sorted((run / "validation").glob("*.jsonl"), key=lambda path: int(path.stem))
+    files = sorted((run / "validation").glob("*.jsonl"), key=_step)
     if not files:
         raise FileNotFoundError(f"{run / 'validation'} holds no STEP.jsonl; has the run validated?")
     return files
@@ -59,7 +72,7 @@ def validation_files(run: Path) -> list[Path]:
 
 def table_of(files: Sequence[Path]) -> Table:
     """One column for each validation, one row for each number that they have."""
-    batches = {path.stem: read_trajectories(path) for path in files}
+    batches = {path.stem: read_trajectories(path, SUMMARISED) for path in files}
     columns = {step: summarise(rows) for step, rows in batches.items()}
     counts = " and ".join(sorted({str(len(rows)) for rows in batches.values()}))
     table = Table(title=f"held-out questions: {counts}", title_justify="left")
@@ -70,6 +83,25 @@ def table_of(files: Sequence[Path]) -> Table:
         if any(name in metrics for metrics in columns.values()):
             table.add_row(label, *(_number(metrics.get(name)) for metrics in columns.values()))
     return table
+
+
+def _parse(line: bytes, fields: Collection[str], parts: Collection[str]) -> Row:
+    try:
+        row = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise ValueError("not a JSON object")
+    check_row(row, fields, parts)
+    return row
+
+
+def _step(path: Path) -> int:
+    if not (path.stem.isascii() and path.stem.isdecimal()):
+        raise ValueError(f"{path}: the name is no step; call it STEP.jsonl, or move it away")
+    return int(path.stem)
 
 
 def _number(value: float | None) -> str:

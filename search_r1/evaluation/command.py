@@ -53,7 +53,7 @@ def eval_command(
         list[str] | None,
         typer.Option(
             help="The /retrieve URL of a server; repeat it for replicas. "
-            "Only a method that never searches goes without."
+            "Only direct, cot and --max-searches 0 go without."
         ),
     ] = None,
     method: Annotated[
@@ -83,7 +83,8 @@ def eval_command(
 ) -> None:
     """Answer question sets with a model and a search engine, and score the answers."""
     from search_r1.evaluation.config import EvalConfig
-    from search_r1.evaluation.evaluate import Evaluation, load_tokenizer
+    from search_r1.evaluation.evaluate import Evaluation
+    from search_r1.evaluation.model_tokenizer import load_tokenizer
     from search_r1.evaluation.watch import run_watched
     from search_r1.settings import SearchSettings
 
@@ -135,10 +136,12 @@ def compare_command(
     """Say whether B is better than A: paired differences, B minus A, and McNemar's exact test."""
     from search_r1.evaluation.comparison import compare, read_answers
     from search_r1.evaluation.difference_table import comparison_text, write_changes
+    from search_r1.evaluation.output_files import refuse_own_files
 
     with one_line_errors():
-        comparison = compare(read_answers(a), read_answers(b), seed)
         target = output or b / f"changed_from_{a.resolve().name}.jsonl"
+        refuse_own_files(target, (a, b))
+        comparison = compare(read_answers(a), read_answers(b), seed)
         write_changes(target, comparison)
     typer.echo(comparison_text(comparison, show))
     typer.echo(f"\n{len(comparison.changed):,} questions changed: {target}")

@@ -9,11 +9,11 @@ from typing import Any, Final, Self
 import numpy as np
 
 from search_r1.evaluation.bootstrap import Array, Estimate, draw_means
+from search_r1.evaluation.output_files import TRAJECTORIES
 from search_r1.evaluation.scores import SCORES, estimates, score_table
 from search_r1.metrics import Row
 from search_r1.summary import read_trajectories
 
-TRAJECTORIES: Final = "trajectories.jsonl"
 OVERALL: Final = "overall"
 
 
@@ -63,16 +63,14 @@ def read_answers(folder: Path) -> dict[str, Row]:
 
     Raises:
         FileNotFoundError: the evaluation is not finished.
-        ValueError: a line is not an answer.
+        ValueError: a line is not an answer, or there is none.
     """
     path = folder / TRAJECTORIES
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is none; finish the evaluation with search-r1 eval")
     kept = ("id", "data_source", "question", "golden_answers", "answer", "reward_parts")
-    try:
-        return {row["id"]: {key: row[key] for key in kept} for row in read_trajectories(path)}
-    except KeyError as error:
-        raise ValueError(f"{path}: an answer has no field {error}; evaluate again") from error
+    rows = read_trajectories(path, ("data_source",), SCORES)
+    return {row["id"]: {key: row[key] for key in kept} for row in rows}
 
 
 def compare(a: Mapping[str, Row], b: Mapping[str, Row], seed: int = 0) -> Comparison:

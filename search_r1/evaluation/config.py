@@ -1,13 +1,24 @@
 """What an evaluation is: the words of `search-r1 eval`, checked when made."""
 
-import json
 from dataclasses import asdict, dataclass, field, fields
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from search_r1.evaluation.methods import DEFAULT_METHOD
+from search_r1.evaluation.budget_check import check_range, check_search
+from search_r1.evaluation.json_files import read_object
+from search_r1.evaluation.methods import DEFAULT_METHOD, searches
 from search_r1.settings import SearchSettings
 from search_r1.trajectory import Budgets
+
+_MODEL_FIX: Final = "download the model again, or give another folder"
+_RANGES: Final = {
+    "concurrency": (1, inf),
+    "tensor_parallel": (1, inf),
+    "kv_cache_gib": (1, inf),
+    "temperature": (0, 10),
+    "seed": (0, 2**32 - 1),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +53,9 @@ class EvalConfig:
     """On a CPU: memory for vLLM's key-value cache."""
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "tensor_parallel", "kv_cache_gib"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: {getattr(self, name)} must be at least 1")
-        if self.temperature < 0:
-            raise ValueError(f"temperature: {self.temperature} must be at least 0; 0 is greedy")
-        if self.seed < 0:
-            raise ValueError(f"seed: {self.seed} must be at least 0")
+        for name, (least, most) in _RANGES.items():
+            check_range(name, getattr(self, name), least, most)
+        check_search(self.search, searches=searches(self.method, self.search.max_searches))
         self._check_model()
 
     def _check_model(self) -> None:
@@ -85,8 +92,11 @@ class EvalConfig:
 
 
 def _positions(model: Path) -> int | None:
-    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    positions: int | None = config.get("max_position_embeddings")
+    path = model / "config.json"
+    positions = read_object(path, _MODEL_FIX).get("max_position_embeddings")
+    if positions is not None and not isinstance(positions, int):
+        wrong = f"max_position_embeddings must be a whole number, not {positions!r}"
+        raise ValueError(f"{path}: {wrong}; {_MODEL_FIX}")
     return positions
 
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from data_prep.questions import Question
 from search_r1.doctor import query
 from search_r1.evaluation import manifest
 from search_r1.evaluation.answer_log import AnswerLog
-from search_r1.evaluation.comparison import TRAJECTORIES
 from search_r1.evaluation.config import EvalConfig
 from search_r1.evaluation.method import Engine, Method, Tools
-from search_r1.evaluation.methods import find_method
+from search_r1.evaluation.methods import find_method, searches
+from search_r1.evaluation.output_files import ANSWERS, MANIFEST, METRICS, TABLES, TRAJECTORIES
 from search_r1.evaluation.prompt_probe import first_prompt
 from search_r1.evaluation.question_sets import join, read_files, sample
 from search_r1.evaluation.runner import answer_all, unanswered
@@ -25,12 +25,6 @@ from search_r1.files import atomic_path, write_lines
 from search_r1.passages import Passage
 from search_r1.retriever import HttpRetriever, RetrievalUnavailableError
 from search_r1.tokens import HubTokenizer
-
-ANSWERS: Final = "answers.jsonl"
-"""In order of completion, with the seconds that each took."""
-MANIFEST: Final = "manifest.json"
-METRICS: Final = "metrics.json"
-TABLES: Final = "metrics.md"
 
 StartEngine = Callable[[EvalConfig], AbstractAsyncContextManager[Engine]]
 
@@ -67,6 +61,7 @@ class Evaluation:
                 holds answers that were made with other settings.
         """
         method = find_method(config.method)
+        _check_searchable(config)
         files = read_files(config.data)
         questions = join(files.values())
         if config.sample is not None:
@@ -135,18 +130,18 @@ def write_trajectories(target: Path, questions: Sequence[Question], log: AnswerL
         file.writelines(_timeless_lines(questions, log))
 
 
-def load_tokenizer(model: Path) -> HubTokenizer:
-    """The tokenizer of a Hugging Face folder."""
-    from transformers import AutoTokenizer
-
-    tokenizer: HubTokenizer = AutoTokenizer.from_pretrained(model)
-    return tokenizer
-
-
 def _timeless_lines(questions: Sequence[Question], log: AnswerLog) -> Iterator[bytes]:
     for question in questions:
         row = {k: v for k, v in log.row(question.id).items() if not k.endswith("_seconds")}
         yield json.dumps(row, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+
+
+def _check_searchable(config: EvalConfig) -> None:
+    if not config.searchable and searches(config.method, config.search.max_searches):
+        raise ValueError(
+            f"retriever: the method {config.method} searches; give --retriever URL, or "
+            "--max-searches 0"
+        )
 
 
 def _check_search(config: EvalConfig) -> None:

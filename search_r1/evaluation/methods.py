@@ -30,6 +30,8 @@ async def search_r1(question: str, tools: Tools) -> RolloutResult:
 
 
 METHODS: Final[Mapping[str, Method]] = {DEFAULT_METHOD: search_r1, **BASELINES}
+NEVER_SEARCH: Final = frozenset({"direct", "cot"})
+"""Those that need no search engine."""
 
 
 def find_method(name: str) -> Method:
@@ -41,3 +43,8 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise ValueError(f"method: there is no {name!r}; give one of {', '.join(sorted(METHODS))}")
     return METHODS[name]
+
+
+def searches(name: str, max_searches: int) -> bool:
+    """Whether the method of a name may ask the search engine, allowed so many searches."""
+    return max_searches > 0 and name not in NEVER_SEARCH

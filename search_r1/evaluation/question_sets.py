@@ -1,6 +1,6 @@
 """The questions to answer: parquet of `search-r1 prepare questions`, or FlashRAG JSON lines."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from data_prep.qa_sample import stratified
 from data_prep.questions import Question, merge, read_questions
 
 _SPLITS = {"train", "dev", "test", "validation", "val"}
+_PREPARE = "make the file with `search-r1 prepare questions`"
 _COLUMNS = ["data_source", "reward_model", "extra_info"]
 
 
@@ -20,8 +21,10 @@ def read_files(paths: Sequence[Path]) -> dict[Path, list[Question]]:
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a row is wrong, or a file is empty or of another kind; the message says where.
+        ValueError: a row is wrong, or a file is empty, of another kind or given twice; the message
+            says where.
     """
+    _check_once(paths)
     files = {path: list(_read(path)) for path in paths}
     for path, questions in files.items():
         if not questions:
@@ -61,6 +64,13 @@ def set_name(path: Path) -> str:
     return path.resolve().parent.name if stem in _SPLITS else stem
 
 
+def _check_once(paths: Sequence[Path]) -> None:
+    count = Counter(path.resolve() for path in paths)
+    for path in paths:
+        if count[path.resolve()] > 1:
+            raise ValueError(f"data: the file {path} is repeated; give each file once")
+
+
 def _read(path: Path) -> Iterator[Question]:
     if path.suffix == ".parquet":
         return _read_parquet(path)
@@ -70,29 +80,38 @@ def _read(path: Path) -> Iterator[Question]:
 
 
 def _read_parquet(path: Path) -> Iterator[Question]:
-    fix = "make the file with `search-r1 prepare questions`"
-    try:
-        rows = pq.read_table(path, columns=_COLUMNS).to_pylist()
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{path}: {error}; {fix}") from error
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(_parquet_rows(path), start=1):
         try:
             yield _question(row)
-        except (KeyError, TypeError, ValueError) as error:
-            message = f"{path}, row {number}: {type(error).__name__}: {error}; {fix}"
-            raise ValueError(message) from error
+        except KeyError as error:
+            raise ValueError(f"{path}, row {number}: no field {error}; {_PREPARE}") from error
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}, row {number}: {error}; {_PREPARE}") from error
+
+
+def _parquet_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        if missing := [name for name in _COLUMNS if name not in pq.read_schema(path).names]:
+            raise ValueError(f"{path} has no column {', '.join(missing)}; {_PREPARE}")
+        rows: list[dict[str, Any]] = pq.read_table(path, columns=_COLUMNS).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} is not a parquet file: {error}; {_PREPARE}") from error
+    return rows
 
 
 def _question(row: Mapping[str, Any]) -> Question:
     extra, golds = row["extra_info"], row["reward_model"]["ground_truth"]["target"]
-    if not golds or not extra["question"].strip("? \t\r\n"):
-        raise ValueError(
-            "extra_info.question and reward_model.ground_truth.target must not be empty"
-        )
+    hops = extra.get("hops") or 0
+    if not isinstance(golds, list) or not golds or not all(isinstance(g, str) for g in golds):
+        raise ValueError("reward_model.ground_truth.target must be a list of texts, not empty")
+    if not isinstance(extra["question"], str) or not extra["question"].strip("? \t\r\n"):
+        raise ValueError("extra_info.question must be text that is not empty")
+    if not isinstance(hops, int):
+        raise ValueError(f"extra_info.hops must be a whole number, not {hops!r}")
     return Question(
         id=str(extra["id"]),
         question=extra["question"],
         golden_answers=tuple(golds),
         data_source=str(row["data_source"]),
-        metadata={"hops": extra.get("hops") or 0},
+        metadata={"hops": hops},
     )

@@ -1,9 +1,9 @@
 """The metrics of a run, from the files that its starts left: ``metrics/TIMESTAMP.jsonl``."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def _read_file(path: Path) -> tuple[list[Step], bool]:
 def _parse(line: str, where: str) -> Step:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{where}: not JSON: {error}; take out this line") from error
     step, data = (row.get("step"), row.get("data")) if isinstance(row, dict) else (None, None)
     if not isinstance(step, int):
@@ -79,7 +79,8 @@ def _parse(line: str, where: str) -> Step:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and isfinite(value)
+    # Unlike isfinite, this takes whole numbers that no float can hold.
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def _first(names: Sequence[str], metrics: Mapping[str, float]) -> float | None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from search_r1.metrics import Row, summarise
+from search_r1.row_check import SUMMARISED
 from search_r1.run_report.failures import Failure, classify
 from search_r1.run_report.metrics_log import MetricsLog, read_metrics
 from search_r1.run_report.samples import Samples, draw_samples
 from search_r1.run_report.settings import read_settings
-from search_r1.summary import validation_files
-from search_r1.view import read_records
+from search_r1.summary import read_trajectories, validation_files
 
 _EXAMPLE: Final = "give a run's output_dir, for example runs/NAME"
 
@@ -75,7 +75,7 @@ def _read_run(folder: Path, name: str, count: int, seed: int) -> ReportRun:
         raise FileNotFoundError(f"{folder}: no such folder; {_EXAMPLE}")
     validations, samples = [], Samples()
     for path in _validation_files(folder):
-        rows = read_records(path)
+        rows = read_trajectories(path, SUMMARISED, ("retrieval_hit",))
         validations.append(_validation(path, rows))
         samples = draw_samples(rows, count, seed)
     return ReportRun(
@@ -90,11 +90,5 @@ def _validation_files(folder: Path) -> list[Path]:
 
 
 def _validation(path: Path, rows: Sequence[Row]) -> Validation:
-    try:
-        outcomes = Counter(classify(row) for row in rows)
-        return Validation(int(path.stem), len(rows), summarise(rows), outcomes)
-    except KeyError as error:
-        raise ValueError(
-            f"{path}: a trajectory has no field {error}; give a run of this version, or move the "
-            "file away"
-        ) from error
+    outcomes = Counter(classify(row) for row in rows)
+    return Validation(int(path.stem), len(rows), summarise(rows), outcomes)

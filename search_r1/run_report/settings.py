@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from search_r1.files import RUN_CONFIG
@@ -35,7 +36,7 @@ def read_settings(run: Path) -> dict[str, str]:
         return {}
     try:
         config = OmegaConf.to_container(OmegaConf.load(path))
-    except (YAMLError, OSError) as error:
+    except (YAMLError, OmegaConfBaseException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: not YAML: {reason}; mend it or move it away") from error
     if not isinstance(config, dict):

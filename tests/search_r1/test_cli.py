@@ -211,7 +211,9 @@ def test_warm_start_takes_its_own_words(run: Run, tmp_path: Path) -> None:
 
 
 def test_prepare_passes_on_errors(run: Run, tmp_path: Path) -> None:
-    result = run("prepare", "questions", tmp_path / "none.jsonl", "--output", tmp_path / "x")
+    result = run(
+        "prepare", "questions", tmp_path / "none.jsonl", "--output", tmp_path / "x.parquet"
+    )
     assert result.exit_code == 2
     assert "none.jsonl" in result.stderr
 

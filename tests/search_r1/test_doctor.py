@@ -34,7 +34,11 @@ def test_a_server_that_answers(serve: Callable[..., Any]) -> None:
     [
         ({"result": [[]]}, 200, "found nothing", "index empty"),
         ({"result": []}, 200, "0 lists for 1 queries", "/retrieve URL"),
-        (b"<html>", 200, "Expecting value", "/retrieve URL"),
+        (b"<html>", 200, "the reply is not JSON", "/retrieve URL"),
+        (b"[" * 100_000, 200, "the reply is nested too deeply", "/retrieve URL"),
+        ({}, 302, "302", "http://HOST:PORT/retrieve"),
+        ({}, 404, "404", "http://HOST:PORT/retrieve"),
+        ({}, 500, "500", "the server's own messages"),
         ({"detail": "loading"}, 503, "503", "search-r1 serve"),
     ],
 )
@@ -47,9 +51,17 @@ def test_a_server_that_does_not(
     assert fix in found.fix
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:9/retrieve", "no url", "http://[/"])
-def test_no_server(url: str) -> None:
-    assert "search-r1 serve" in query(url).fix
+def test_no_server() -> None:
+    assert "search-r1 serve" in query("http://127.0.0.1:9/retrieve").fix
+
+
+@pytest.mark.parametrize(
+    "url", ["no url", "", "http://", "http:///retrieve", "http://[/", "ftp://a/", "127.0.0.1:8000"]
+)
+def test_no_address_of_a_server(url: str) -> None:
+    found = query(url)
+    assert not found.ok
+    assert "http://HOST:PORT/retrieve" in found.fix
 
 
 def test_every_finding_is_printed_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:

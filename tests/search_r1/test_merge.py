@@ -55,6 +55,25 @@ def test_a_run_without_a_checkpoint_is_told_the_setting(tmp_path: Path) -> None:
         find_actor(tmp_path)
 
 
+@pytest.mark.parametrize("part", ["", "checkpoints"])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"30", r"iteration\.txt names step 30, but there is no .*global_step_30.*; write there"),
+        (b"abc", r"iteration\.txt: 'abc' is no step; write there"),
+        (b"", r"iteration\.txt: '' is no step; write there"),
+        (b"\xff", r"iteration\.txt: .* is no step; write there"),
+    ],
+)
+def test_a_wrong_word_for_the_newest_is_named(
+    tmp_path: Path, part: str, content: bytes, message: str
+) -> None:
+    checkpoint(tmp_path, 20)
+    (tmp_path / "checkpoints" / "latest_checkpointed_iteration.txt").write_bytes(content)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        find_actor(tmp_path / part)
+
+
 def test_the_folder_appears_once_it_is_whole(tmp_path: Path, merger: list[list[str]]) -> None:
     actor = checkpoint(tmp_path / "run", 3)
     output = tmp_path / "models" / "policy"

@@ -1,6 +1,6 @@
 import pytest
 
-from search_r1.passages import MalformedReplyError, Passage, parse_reply
+from search_r1.passages import MalformedReplyError, Passage, parse_reply, read_reply
 
 DOCUMENT = {"id": "7", "contents": '"Ada Lovelace"\nAda was a mathematician.\nShe wrote.'}
 PASSAGE = ("7", "Ada Lovelace", "Ada was a mathematician.\nShe wrote.")
@@ -48,8 +48,24 @@ def test_contents_with_other_titles_or_none(contents: str, title: str, text: str
         ({"result": [[{"id": "1", "title": "t"}]]}, "neither 'contents' nor 'title' and 'text'"),
         ({"result": [[{"document": DOCUMENT, "score": "high"}]]}, "score is not a number: 'high'"),
         ({"result": [[{"document": DOCUMENT, "score": float("nan")}]]}, "score is not a number"),
+        ({"result": [[{"document": DOCUMENT, "score": 10**400}]]}, "score is not a number"),
     ],
 )
 def test_a_reply_that_breaks_the_api_is_refused(reply: object, reason: str) -> None:
     with pytest.raises(MalformedReplyError, match=reason):
         parse_reply(reply, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"<html>", "the reply is not JSON"),
+        (b"", "the reply is not JSON"),
+        (b"\xff", "the reply is not JSON"),
+        (b"[" * 100_000, "the reply is nested too deeply"),
+        (b"[]", "'result' is not a list"),
+    ],
+)
+def test_a_body_that_is_no_reply_is_refused(body: bytes, reason: str) -> None:
+    with pytest.raises(MalformedReplyError, match=reason):
+        read_reply(body, 1)

@@ -129,7 +129,8 @@ def test_a_wait_beyond_the_deadline_ends_at_the_deadline(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"<html>", "malformed reply: Expecting value"),
+        (b"<html>", "malformed reply: the reply is not JSON"),
+        (b"[" * 100_000, "malformed reply: the reply is nested too deeply"),
         (b"\xff", "malformed reply: "),
         ({"result": []}, "malformed reply: 'result' has 0 lists for 1 queries"),
         ({"error": "x"}, "malformed reply: field 'result' is not a list"),

@@ -75,6 +75,7 @@ def test_a_file_in_place_of_the_folder_is_refused_at_once(tmp_path: Path) -> Non
         write_world(CONFIG, tmp_path / "world")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_articles(tmp_path: Path) -> None:
     peaks = []
     for articles in (300, 1_500):

@@ -39,7 +39,9 @@ def evaluate(
 ) -> Run:
     """Runs `search-r1 eval` on ten questions, with further words."""
     monkeypatch.setattr("search_r1.evaluation.vllm_engine.start_vllm", fake_engine.start)
-    monkeypatch.setattr("search_r1.evaluation.evaluate.load_tokenizer", lambda _: hub_tokenizer)
+    monkeypatch.setattr(
+        "search_r1.evaluation.model_tokenizer.load_tokenizer", lambda _: hub_tokenizer
+    )
     data = write_set(tmp_path / "nq" / "test.jsonl", questions_of(10))
     words = ["eval", model, "--data", data, "--retriever", serve(FOUND).url]
     return lambda name, *more: run(*words, "--output", tmp_path / name, *more)
@@ -75,7 +77,10 @@ def test_the_options_reach_the_manifest(evaluate: Run, tmp_path: Path) -> None:
         (["--method", "magic"], "method: there is no 'magic'"),
         (["--sample", 99], "sample: 99 is out of range"),
         (["--top-k", 0], "search.top_k must be above 0"),
-        (["--temperature", -1], "temperature: -1.0 must be at least 0"),
+        (["--temperature", "nan"], "temperature: nan must be from 0 to 10"),
+        (["--top-k", 101], "search.top_k: 101 is too much; give at most 100"),
+        (["--turn-tokens", 5000], "search.turn_tokens: 5000 do not fit"),
+        (["--temperature", -1], "temperature: -1.0 must be from 0 to 10"),
     ],
 )
 def test_bad_input_is_one_message(evaluate: Run, words: list[object], message: str) -> None:
@@ -150,6 +155,55 @@ def test_evaluations_of_other_questions_are_not_compared(
     result = run("compare", tmp_path / "a", tmp_path / "b")
     assert result.exit_code == 2
     assert "6 are not in B" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["trajectories.jsonl", "../a/answers.jsonl", "link.jsonl"])
+@pytest.mark.parametrize("folder", ["a", "b"])
+def test_a_comparison_never_replaces_a_file_of_an_evaluation(
+    evaluate: Run, run: Run, tmp_path: Path, folder: str, name: str
+) -> None:
+    evaluate("a")
+    evaluate("b")
+    (tmp_path / folder / "link.jsonl").symlink_to("manifest.json")
+    before = {path: path.read_bytes() for path in tmp_path.glob("[ab]/*")}
+    result = run("compare", tmp_path / "a", tmp_path / "b", "--output", tmp_path / folder / name)
+    assert result.exit_code == 2
+    assert "is a file of an evaluation; give another --output" in result.stderr
+    assert {path: path.read_bytes() for path in tmp_path.glob("[ab]/*")} == before
+
+
+def test_a_search_engine_is_asked_for_before_anything_is_loaded(
+    evaluate: Run, run: Run, model: Path, tmp_path: Path
+) -> None:
+    data, out = tmp_path / "nq" / "test.jsonl", tmp_path / "out"
+    result = run("eval", model, "--data", data, "--output", out)
+    assert result.exit_code == 2
+    assert "give --retriever URL" in result.stderr
+    assert not out.exists()
+
+
+def test_a_repeated_file_is_one_message(evaluate: Run, tmp_path: Path) -> None:
+    result = evaluate("out", "--data", tmp_path / "nq" / "test.jsonl")
+    assert result.exit_code == 2
+    assert "test.jsonl is repeated" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("model/config.json", text) for text in ("[]", "no", "[" * 100_000)),
+        *(("out/manifest.json", text) for text in ("{}", "[]", "no", '{"settings": []}')),
+    ],
+)
+def test_a_broken_file_is_one_message(evaluate: Run, tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    result = evaluate("out")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert f"{path}: no" in result.stderr
+    assert "; give another" in result.stderr or "; download" in result.stderr
 
 
 def test_help_teaches_the_files_and_examples(run: Run) -> None:

@@ -100,6 +100,27 @@ def test_small_p_and_clear_differences_are_marked() -> None:
 def test_an_unfinished_evaluation_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="finish the evaluation"):
         read_answers(tmp_path)
-    (tmp_path / "trajectories.jsonl").write_text('{"id": "1"}\n')
-    with pytest.raises(ValueError, match=r"no field 'data_source'"):
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data_source": 1}, r"jsonl:1: data_source must be text, not 1; mend it"),
+        (
+            {"reward_parts": {"score": 1, "em": 1, "sub_em": 1}},
+            r"jsonl:1: no field reward_parts\.f1; mend it",
+        ),
+        (None, "holds no trajectories"),
+    ],
+)
+def test_what_is_no_answer_is_named(
+    tmp_path: Path, changes: dict[str, Any] | None, message: str
+) -> None:
+    [row] = answers(1, stop_reason="answered", transcript=[]).values()
+    row["reward_parts"]["score"] = 1
+    path = tmp_path / "trajectories.jsonl"
+    path.write_text(json.dumps(row))
+    assert read_answers(tmp_path).keys() == {"nq/0"}
+    path.write_text("" if changes is None else json.dumps(row | changes))
+    with pytest.raises(ValueError, match=message):
         read_answers(tmp_path)

@@ -12,8 +12,8 @@ import pytest
 from data_prep.questions import Question
 from search_r1.evaluation.config import EvalConfig
 from search_r1.evaluation.evaluate import Evaluation
+from search_r1.evaluation.methods import METHODS
 from search_r1.evaluation.scores import Scores
-from search_r1.retriever import RetrievalUnavailableError
 from search_r1.settings import SearchSettings
 from search_r1.view import read_records
 
@@ -86,11 +86,28 @@ def test_nothing_is_written_if_the_search_engine_does_not_answer(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"direct", "cot"}))
 def test_a_method_that_searches_needs_a_search_engine(
-    config: Config, hub_tokenizer: Any, fake_engine: Any
+    config: Config, hub_tokenizer: Any, method: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(RetrievalUnavailableError, match="give --retriever URL"):
-        run(config(), hub_tokenizer, fake_engine)
+    with pytest.raises(ValueError, match=f"retriever: .* {method} searches; give --retriever URL"):
+        Evaluation.prepare(config(method=method), hub_tokenizer)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("method", ["direct", "cot"])
+def test_a_method_that_never_searches_needs_none(
+    config: Config, hub_tokenizer: Any, method: str
+) -> None:
+    assert Evaluation.prepare(config(method=method), hub_tokenizer).questions
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_without_searches_no_method_needs_a_search_engine(
+    config: Config, hub_tokenizer: Any, fake_engine: Any, method: str
+) -> None:
+    one = config(method=method, search=SearchSettings(max_searches=0))
+    assert run(one, hub_tokenizer, fake_engine).macro.questions == 10
 
 
 def program(config: EvalConfig) -> list[str]:
@@ -103,6 +120,7 @@ def program(config: EvalConfig) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_killed_evaluation_ends_as_one_that_was_not(
     config: Config,
     tmp_path: Path,

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +98,65 @@ def test_what_the_server_serves_is_part_of_the_settings(
     ("changes", "message"),
     [
         ({"concurrency": 0}, "concurrency: 0 must be at least 1"),
-        ({"temperature": -1.0}, "temperature: -1.0 must be at least 0"),
-        ({"seed": -1}, "seed: -1 must be at least 0"),
+        *(
+            ({"temperature": wrong}, f"temperature: {wrong} must be from 0 to 10")
+            for wrong in (-1.0, 10.5, nan, inf)
+        ),
+        *(
+            ({"seed": wrong}, f"seed: {wrong} must be from 0 to 4294967295")
+            for wrong in (-1, 2**32)
+        ),
+        (
+            {"search": SearchSettings(top_k=101)},
+            r"search\.top_k: 101 is too much; give at most 100",
+        ),
+        (
+            {"search": SearchSettings(sequence_tokens=63)},
+            r"search\.sequence_tokens: 63 .* least 64",
+        ),
+        (
+            {"search": SearchSettings(turn_tokens=4096)},
+            r"search\.turn_tokens: 4096 do not fit into sequence_tokens 4096; give fewer",
+        ),
+        (
+            {"search": SearchSettings(observation_tokens=4032)},
+            r"search\.observation_tokens: 4032 and answer_reserve_tokens 64 do not fit",
+        ),
         ({"model": Path("none")}, "model: none is no Hugging Face folder.*search-r1 merge"),
     ],
 )
 def test_settings_out_of_range(config: Config, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         config(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"temperature": 10.0, "seed": 2**32 - 1},
+        {"search": SearchSettings(top_k=100, turn_tokens=4095, observation_tokens=4031)},
+        {"search": SearchSettings(sequence_tokens=64, turn_tokens=63, max_searches=0)},
+        {"method": "cot", "search": SearchSettings(observation_tokens=9000)},
+    ],
+)
+def test_settings_at_the_end_of_their_range(config: Config, changes: dict[str, Any]) -> None:
+    assert config(**changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", r"config\.json: not a JSON object; download"),
+        ("<html>", r"config\.json: not JSON: Expecting value.*; download"),
+        ('{"max_position_embeddings": "x"}', r"max_position_embeddings must be .*'x'; download"),
+    ],
+)
+def test_a_broken_config_of_a_model_is_named(
+    config: Config, model: Path, text: str, message: str
+) -> None:
+    (model / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        config()
 
 
 def test_a_sequence_must_fit_the_model(config: Config, model: Path) -> None:

@@ -1,6 +1,7 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -57,6 +58,19 @@ def test_a_file_without_proper_questions_is_named(tmp_path: Path, text: str) -> 
         read_files([path])
 
 
+def test_a_repeated_file_is_named(
+    tmp_path: Path, questions_of: Questions, write_set: Write
+) -> None:
+    path = write_set(tmp_path / "nq" / "test.jsonl", questions_of(2))
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(path)
+    for again in (path, link, path.parent / ".." / "nq" / "test.jsonl"):
+        with pytest.raises(
+            ValueError, match=r"data: the file .*test\.jsonl is repeated; give each"
+        ):
+            read_files([path, again])
+
+
 def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch()
     with pytest.raises(ValueError, match=r"a\.csv: neither \.parquet"):
@@ -78,8 +92,32 @@ def test_a_parquet_row_without_a_gold_answer_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"row 2: .*ground_truth.target"):
         read_files([path])
     pq.write_table(pa.table({"data_source": ["nq"]}), path)
-    with pytest.raises(ValueError, match="prepare questions"):
+    missing = r"a\.parquet has no column reward_model, extra_info; .*prepare questions"
+    with pytest.raises(ValueError, match=missing):
         read_files([path])
+
+
+@pytest.mark.parametrize(
+    ("extra", "target", "message"),
+    [
+        ({"id": "1", "question": 1}, ["x"], r"extra_info\.question must be text"),
+        ({"id": "1", "question": "Who?"}, "x", r"ground_truth\.target must be a list of texts"),
+        (
+            {"id": "1", "question": "Who?", "hops": "two"},
+            ["x"],
+            r"extra_info\.hops must be a whole",
+        ),
+        ({"id": "1"}, ["x"], "no field 'question'"),
+    ],
+)
+def test_a_parquet_row_of_the_wrong_shape_is_named(
+    tmp_path: Path, extra: dict[str, Any], target: Any, message: str
+) -> None:
+    model = {"ground_truth": {"target": target}}
+    row = {"data_source": "nq", "reward_model": model, "extra_info": extra}
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=rf"a\.parquet, row 1: .*{message}.*prepare questions"):
+        read_files([tmp_path / "a.parquet"])
 
 
 @given(

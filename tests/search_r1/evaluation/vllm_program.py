@@ -11,7 +11,7 @@ from typing import Any
 
 from data_prep.model import write_smollm2
 from search_r1.evaluation.config import EvalConfig
-from search_r1.evaluation.evaluate import load_tokenizer
+from search_r1.evaluation.model_tokenizer import load_tokenizer
 from search_r1.evaluation.vllm_engine import start_vllm
 from search_r1.settings import SearchSettings
 from search_r1.tokens import PlainTokenizer
@@ -42,7 +42,9 @@ def main() -> None:
         model=write_smollm2(scratch / "smollm2"),
         data=(),
         output=scratch,
-        search=SearchSettings(sequence_tokens=256, max_response_length=256),
+        search=SearchSettings(
+            turn_tokens=64, observation_tokens=64, sequence_tokens=256, max_response_length=256
+        ),
         concurrency=4,
         kv_cache_gib=1,
     )

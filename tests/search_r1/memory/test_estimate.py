@@ -20,7 +20,9 @@ def ppo(run_overrides: list[str]) -> DictConfig:
 
 @pytest.fixture(scope="module")
 def cpu(run_overrides: list[str]) -> DictConfig:
-    return compose("cpu_quickstart", [*run_overrides, "algo=ppo"])
+    return compose(
+        "cpu_quickstart", [*run_overrides, "algo=ppo", "algorithm.use_kl_in_reward=true"]
+    )
 
 
 def changed(config: DictConfig, **fields: object) -> DictConfig:

@@ -68,6 +68,23 @@ def break_validation(folder: Path) -> None:
     (folder / "validation" / "2.jsonl").write_text('{"id": 1')
 
 
+def misname_validation(folder: Path) -> None:
+    (folder / "validation" / "2.jsonl").rename(folder / "validation" / "best.jsonl")
+
+
+def no_text_in_validation(folder: Path) -> None:
+    (folder / "validation" / "2.jsonl").write_bytes(b"\xff\xfe\n")
+
+
+def no_text_in_config(folder: Path) -> None:
+    (folder / "config.yaml").write_bytes(b"a: \xff\n")
+
+
+def nested_metrics(folder: Path) -> None:
+    [path] = (folder / "metrics").iterdir()
+    path.write_text("[" * 100_000 + "\n")
+
+
 def drop_a_field(folder: Path) -> None:
     path = folder / "validation" / "2.jsonl"
     row = json.loads(path.read_text().splitlines()[0])
@@ -81,7 +98,11 @@ def drop_a_field(folder: Path) -> None:
         (break_metrics, "000000.jsonl:1: not JSON"),
         (no_metrics, "metrics holds no step"),
         (break_validation, "2.jsonl:1: not JSON"),
-        (drop_a_field, "2.jsonl: a trajectory has no field 'hops'; give"),
+        (misname_validation, "best.jsonl: the name is no step; call it STEP.jsonl"),
+        (no_text_in_validation, "2.jsonl:1: not UTF-8"),
+        (no_text_in_config, "config.yaml: not YAML"),
+        (nested_metrics, "000000.jsonl:1: not JSON"),
+        (drop_a_field, "2.jsonl:1: no field hops; "),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_page(
