@@ -65,6 +65,7 @@ def test_another_server_on_the_port_is_not_taken_for_this_one(
     assert f"port {port} is in use" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_failed_load_ends_the_wait_with_its_reason_and_code(
     launch: Launch, tmp_path: Path
 ) -> None:

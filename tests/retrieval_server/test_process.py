@@ -28,6 +28,7 @@ def test_wrong_settings_end_with_code_2_and_name_the_flag(run: Run, tmp_path: Pa
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_failed_load_ends_with_code_3_and_the_reason(run: Run, tmp_path: Path) -> None:
     result = run("--index", tmp_path, "--port", 0, "--failed-seconds", 0)
     assert result.returncode == 3

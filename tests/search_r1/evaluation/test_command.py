@@ -132,6 +132,7 @@ def test_an_error_of_a_question_keeps_its_traceback(
     assert evaluate("out").exception is failure
 
 
+@pytest.mark.slow
 def test_two_evaluations_are_compared(
     evaluate: Run, run: Run, fake_engine: Any, tmp_path: Path
 ) -> None:
