@@ -10,8 +10,8 @@ from data_prep.demonstrations import DemonstrationConfig, write_demonstrations
 from data_prep.outputs import refuse_inputs, require_parquet
 from data_prep.world import Split
 from search_r1.exits import one_line_errors
+from search_r1.model_tokenizer import load_tokenizer
 from search_r1.settings import SearchSettings
-from search_r1.tokens import HubTokenizer
 
 _DEFAULT = DemonstrationConfig()
 
@@ -47,20 +47,7 @@ def demonstrations_command(
             top_k=top_k, max_searches=max_searches, observation_tokens=observation_tokens
         )
         config = DemonstrationConfig(count, gold_share, seed, search)
-        tokenizer = _tokenizer(model)
+        tokenizer = load_tokenizer(model)
         with progress("Demonstrating", count) as advance:
             tokens = write_demonstrations(world, tokenizer, output, config, advance)
     typer.echo(f"{output}: {count:,} demonstrations, {tokens:,} tokens")
-
-
-def _tokenizer(model: Path) -> HubTokenizer:
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer: HubTokenizer = AutoTokenizer.from_pretrained(model)
-    except Exception as error:  # Of many kinds, by what the folder lacks.
-        raise ValueError(
-            f"model: {model} holds no tokenizer that transformers can load; give the folder of a "
-            "model with its tokenizer files, as search-r1 prepare model writes it"
-        ) from error
-    return tokenizer

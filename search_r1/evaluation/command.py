@@ -84,8 +84,8 @@ def eval_command(
     """Answer question sets with a model and a search engine, and score the answers."""
     from search_r1.evaluation.config import EvalConfig
     from search_r1.evaluation.evaluate import Evaluation
-    from search_r1.evaluation.model_tokenizer import load_tokenizer
     from search_r1.evaluation.watch import run_watched
+    from search_r1.model_tokenizer import load_tokenizer
     from search_r1.settings import SearchSettings
 
     with one_line_errors():

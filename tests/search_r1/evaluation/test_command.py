@@ -1,5 +1,6 @@
 """The commands, with vLLM and the tokenizer replaced."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -39,9 +40,7 @@ def evaluate(
 ) -> Run:
     """Runs `search-r1 eval` on ten questions, with further words."""
     monkeypatch.setattr("search_r1.evaluation.vllm_engine.start_vllm", fake_engine.start)
-    monkeypatch.setattr(
-        "search_r1.evaluation.model_tokenizer.load_tokenizer", lambda _: hub_tokenizer
-    )
+    monkeypatch.setattr("search_r1.model_tokenizer.load_tokenizer", lambda _: hub_tokenizer)
     data = write_set(tmp_path / "nq" / "test.jsonl", questions_of(10))
     words = ["eval", model, "--data", data, "--retriever", serve(FOUND).url]
     return lambda name, *more: run(*words, "--output", tmp_path / name, *more)
@@ -111,7 +110,12 @@ def test_a_lost_search_engine_ends_the_run_with_a_message(
 
 
 def test_ctrl_c_ends_without_a_traceback(evaluate: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def stop(*_: object) -> None:
+    asked: list[object] = []
+
+    async def stop(*query: object) -> None:
+        asked.append(query)
+        if len(asked) > 1:  # there is one Ctrl-C, however many questions wait
+            await asyncio.sleep(60)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("search_r1.retriever.HttpRetriever.search", stop)

@@ -11,8 +11,8 @@ from typing import Any
 
 from data_prep.model import write_smollm2
 from search_r1.evaluation.config import EvalConfig
-from search_r1.evaluation.model_tokenizer import load_tokenizer
 from search_r1.evaluation.vllm_engine import start_vllm
+from search_r1.model_tokenizer import load_tokenizer
 from search_r1.settings import SearchSettings
 from search_r1.tokens import PlainTokenizer
 

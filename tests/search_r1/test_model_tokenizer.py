@@ -5,7 +5,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
-from search_r1.evaluation.model_tokenizer import load_tokenizer
+from search_r1.model_tokenizer import load_tokenizer
 
 
 @pytest.mark.slow
