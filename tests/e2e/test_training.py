@@ -145,7 +145,7 @@ def assert_same_step(run: Any, resumed: Any, step: int) -> None:
 
 
 def words(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The transcript without scores: their last digit depends on what the server encodes at once."""
+    """The transcript without scores: their last digit depends on the batches of the server."""
     return [
         {**turn, "passages": [passage["id"] for passage in turn["passages"]]}
         for turn in row["transcript"]
