@@ -20,7 +20,9 @@ def type_problems(config: DictConfig, defaults: DictConfig) -> Iterator[str]:
         config: With overrides.
         defaults: The same config without them. What is text, a list or null there may be anything.
     """
-    for field, default in _leaves(OmegaConf.to_container(defaults), ""):
+    for field, default in leaves(OmegaConf.to_container(defaults)):
+        if default == _TO_BE_GIVEN:
+            continue
         value = _value(config, field)
         if value is _ABSENT:
             yield f"{field} is gone; leave its section as it is (the default is {default})"
@@ -28,13 +30,13 @@ def type_problems(config: DictConfig, defaults: DictConfig) -> Iterator[str]:
             yield f"{field} is {value!r}, {problem} (the default is {default})"
 
 
-def _leaves(node: object, name: str) -> Iterator[tuple[str, object]]:
+def leaves(node: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Every value of nested mappings that is no mapping itself, by its dotted name."""
     if not isinstance(node, dict):
-        if node != _TO_BE_GIVEN:
-            yield name, node
+        yield name, node
         return
     for key, inner in node.items():
-        yield from _leaves(inner, f"{name}.{key}" if name else str(key))
+        yield from leaves(inner, f"{name}.{key}" if name else str(key))
 
 
 def _value(config: DictConfig, field: str) -> object:

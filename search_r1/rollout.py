@@ -42,6 +42,30 @@ class Generate(Protocol):
         """At most `max_tokens` new ids; none if the engine has nothing to say."""
 
 
+async def generate_within(generate: Generate, ids: list[int], max_tokens: int) -> Generation:
+    """What the engine says next, in at most `max_tokens` ids.
+
+    Raises:
+        ValueError: the engine broke its contract.
+    """
+    generation = await generate(ids, max_tokens)
+    if len(generation.token_ids) > max_tokens:
+        raise ValueError(
+            f"the engine returned {len(generation.token_ids)} tokens, {max_tokens} were asked"
+        )
+    return generation
+
+
+async def find_passages(retriever: Retriever, query: str, top_k: int) -> list[Passage] | None:
+    """The passages for a query, or None if the search failed for good."""
+    try:
+        [passages] = await retriever.search([query], top_k)
+    except RetrievalError as error:
+        logger.warning("a search failed: %s", error)
+        return None
+    return passages
+
+
 @dataclass(frozen=True, slots=True)
 class _Reply:
     """What the system answers to an action: words to insert, or that the trajectory ends."""
@@ -112,12 +136,8 @@ class _Rollout:
 
     async def _generate(self, max_tokens: int) -> list[int]:
         started = time.perf_counter()
-        generation = await self.generate(self.trajectory.ids, max_tokens)
+        generation = await generate_within(self.generate, self.trajectory.ids, max_tokens)
         self.generate_seconds += time.perf_counter() - started
-        if len(generation.token_ids) > max_tokens:
-            raise ValueError(
-                f"the engine returned {len(generation.token_ids)} tokens, {max_tokens} were asked"
-            )
         self.trajectory.append_sampled(generation.token_ids, generation.logprobs)
         return generation.token_ids
 
@@ -147,15 +167,9 @@ class _Rollout:
         return replace(reply, searched=True, search_failed=passages is None)
 
     async def _find(self, query: str) -> list[Passage] | None:
-        """The passages for a query, or None if the search failed for good."""
         started = time.perf_counter()
-        try:
-            [passages] = await self.retriever.search([query], self.settings.top_k)
-        except RetrievalError as error:
-            logger.warning("a search failed: %s", error)
-            return None
-        finally:
-            self.search_seconds += time.perf_counter() - started
+        passages = await find_passages(self.retriever, query, self.settings.top_k)
+        self.search_seconds += time.perf_counter() - started
         return passages
 
     def _ask_for_the_answer(self) -> _Reply:

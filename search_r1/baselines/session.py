@@ -1,6 +1,5 @@
 """One question being answered: its calls to the engine and the search engine, and their cost."""
 
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,11 +10,9 @@ from search_r1.evaluation.method import Tools
 from search_r1.observation import NOTHING, Insert
 from search_r1.passages import Passage
 from search_r1.result import Turn
-from search_r1.retriever import RetrievalError
+from search_r1.rollout import find_passages, generate_within
 from search_r1.tokens import PlainTokenizer, prompt_ids
 from search_r1.trajectory import StopReason
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +107,12 @@ class Session:
 
     async def _generate(self, ids: list[int], stop: Sequence[str], max_tokens: int) -> list[int]:
         started = time.perf_counter()
-        generation = await self.tools.engine.until(stop)(ids, max_tokens)
+        generation = await generate_within(self.tools.engine.until(stop), ids, max_tokens)
         self.generate_seconds += time.perf_counter() - started
-        if len(generation.token_ids) > max_tokens:
-            raise ValueError(
-                f"the engine returned {len(generation.token_ids)} tokens, {max_tokens} were asked"
-            )
         return generation.token_ids
 
     async def _search(self, query: str) -> list[Passage] | None:
         started = time.perf_counter()
-        try:
-            [passages] = await self.tools.retriever.search([query], self.tools.settings.top_k)
-        except RetrievalError as error:
-            logger.warning("a search failed: %s", error)
-            return None
-        finally:
-            self.search_seconds += time.perf_counter() - started
+        passages = await find_passages(self.tools.retriever, query, self.tools.settings.top_k)
+        self.search_seconds += time.perf_counter() - started
         return passages

@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
+from search_r1.config_types import leaves
 from search_r1.files import RUN_CONFIG
 
 SHOWN: Final = (
@@ -41,7 +42,7 @@ def read_settings(run: Path) -> dict[str, str]:
         raise ValueError(f"{path}: not YAML: {reason}; mend it or move it away") from error
     if not isinstance(config, dict):
         raise ValueError(f"{path}: not a config but a list; mend it or move it away")
-    return dict(_flat(config, ""))
+    return {name: str(value) for name, value in leaves(config)}
 
 
 def shown_fields(settings: Sequence[Mapping[str, str]]) -> list[str]:
@@ -50,10 +51,3 @@ def shown_fields(settings: Sequence[Mapping[str, str]]) -> list[str]:
     every = dict.fromkeys(field for fields in stored for field in fields)
     differing = [field for field in every if len({fields.get(field) for fields in stored}) > 1]
     return list(dict.fromkeys([*(field for field in SHOWN if field in every), *differing]))
-
-
-def _flat(node: object, name: str) -> list[tuple[str, str]]:
-    if not isinstance(node, dict):
-        return [(name, str(node))]
-    prefix = f"{name}." if name else ""
-    return [pair for key, inner in node.items() for pair in _flat(inner, f"{prefix}{key}")]
