@@ -50,6 +50,11 @@ def failed_search_rate(rows: Sequence[Row]) -> float:
     return _share(rows, "failed_searches", "searches")
 
 
+def number_text(value: float | None) -> str:
+    """A metric as every table shows it; "-" if there is none."""
+    return "-" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
 def step_line(step: int, metrics: Mapping[str, Any]) -> str:
     """One line about a training step, for people: reward, search, length, seconds by phase."""
     seconds = {

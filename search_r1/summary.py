@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from search_r1.metrics import Row, summarise
+from search_r1.metrics import Row, number_text, summarise
 from search_r1.row_check import SUMMARISED, check_row
 
 _ROWS = {
@@ -81,7 +81,7 @@ def table_of(files: Sequence[Path]) -> Table:
         table.add_column("before" if step == "0" else f"step {step}", justify="right")
     for label, name in _ROWS.items():
         if any(name in metrics for metrics in columns.values()):
-            table.add_row(label, *(_number(metrics.get(name)) for metrics in columns.values()))
+            table.add_row(label, *(number_text(metrics.get(name)) for metrics in columns.values()))
     return table
 
 
@@ -102,7 +102,3 @@ def _step(path: Path) -> int:
     if not (path.stem.isascii() and path.stem.isdecimal()):
         raise ValueError(f"{path}: the name is no step; call it STEP.jsonl, or move it away")
     return int(path.stem)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"

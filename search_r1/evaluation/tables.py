@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from search_r1.evaluation.scores import SCORES, Scores, SetScores
+from search_r1.metrics import number_text
 
 _HEADS: Final = {"em": "EM", "f1": "F1", "sub_em": "sub-EM"}
 _MEANS: Final = {
@@ -52,10 +53,7 @@ def _score_table(rows: Sequence[SetScores]) -> str:
 
 def _mean_table(rows: Sequence[SetScores], columns: Mapping[str, str]) -> str:
     cells = [
-        [one.name, *(_number(one.means.get(key, 0.0)) for key in columns.values())] for one in rows
+        [one.name, *(number_text(one.means.get(key, 0.0)) for key in columns.values())]
+        for one in rows
     ]
     return markdown_table(["set", *columns], cells)
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if value < 10 else f"{value:.1f}"

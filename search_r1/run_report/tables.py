@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from search_r1.metrics import number_text
 from search_r1.run_report.failures import Failure
 from search_r1.run_report.runs import ReportRun, Validation
 from search_r1.run_report.settings import shown_fields
@@ -52,7 +53,7 @@ def validation_table(runs: Sequence[ReportRun]) -> PageTable:
             run.name,
             _moment(validation),
             str(validation.count),
-            *(_number(validation.metrics.get(name)) for name in columns.values()),
+            *(number_text(validation.metrics.get(name)) for name in columns.values()),
         )
         for run, validation in every
     ]
@@ -88,7 +89,3 @@ def _part(validation: Validation, key: Failure | None) -> str:
     outcomes: Mapping[Failure | None, int] = validation.outcomes
     count = outcomes.get(key, 0)
     return f"{count:,} ({count / validation.count:.0%})" if count else _NOTHING
-
-
-def _number(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
