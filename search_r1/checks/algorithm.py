@@ -15,6 +15,7 @@ _ACTOR = "actor_rollout_ref.actor"
 _CORRECTION = "algorithm.rollout_correction"
 _LOG_PROBS = "actor_rollout_ref.rollout.calculate_log_probs"
 _ESTIMATOR = "algorithm.adv_estimator"
+_LOSS = f"{_ACTOR}.policy_loss.loss_mode"
 
 UNFED_ESTIMATORS: Final = {
     "remax": "verl 0.9.1's trainer rolls out no greedy baseline for it",
@@ -26,7 +27,6 @@ UNFED_ESTIMATORS: Final = {
 
 BROKEN_LOSSES: Final = {
     "geo_mean": "averages over each micro-batch, so its gradient grows with their number",
-    "bypass_mode": "verl 0.9.1's trainer hands it no settings, and it stops the first update",
 }
 """Policy losses that are wrong as `actor.policy_loss.loss_mode` (trainer/ppo/core_algos.py)."""
 
@@ -60,10 +60,10 @@ def _check_estimator(config: DictConfig) -> Findings:
 
 
 def _check_loss(config: DictConfig) -> Findings:
-    mode = select(config, f"{_ACTOR}.policy_loss.loss_mode", "vanilla")
+    mode = select(config, _LOSS, "vanilla")
     if mode in BROKEN_LOSSES:
         message = f"{mode}: {BROKEN_LOSSES[mode]}"
-        yield Problem(f"{_ACTOR}.policy_loss.loss_mode", message, "vanilla, gspo or clip_cov")
+        yield Problem(_LOSS, message, "vanilla, gspo or clip_cov")
     if mode == "dro" and not select(config, f"{_ACTOR}.policy_loss.dro_beta", 0) > 0:
         yield Problem(f"{_ACTOR}.policy_loss.dro_beta", "dro divides by it", "a number above 0")
 
@@ -88,10 +88,14 @@ def _check_correction(config: DictConfig) -> Findings:
     uses_log_probs = bypass or section.get("rollout_is") or section.get("rollout_rs")
     if uses_log_probs and not select(config, _LOG_PROBS):
         yield Problem(_LOG_PROBS, f"{_CORRECTION} needs the engine's log-probabilities", "true")
+    if not bypass and select(config, _LOSS) == "bypass_mode":
+        message = "takes the old log-probabilities for the engine's, which they are not"
+        yield Problem(_LOSS, message, f"{_CORRECTION}.bypass_mode=true")
     for name, default in _NO_EFFECT.items():
         if bypass and section.get(name, default) != default:
             message = "verl 0.9.1's trainer does not read it in bypass mode"
-            yield Problem(f"{_CORRECTION}.{name}", message, f"{default}, or bypass_mode=false")
+            fix = f"+{_ACTOR}.policy_loss.rollout_correction.{name}=..., and {_LOSS}=bypass_mode"
+            yield Problem(f"{_CORRECTION}.{name}", message, fix)
 
 
 def _check_padding(config: DictConfig) -> Findings:
