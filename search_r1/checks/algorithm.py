@@ -8,8 +8,8 @@ from typing import Final
 
 from omegaconf import DictConfig
 
-from search_r1.checks.findings import Findings, Problem, select
-from search_r1.checks.sizes import Batches, needs_critic, needs_reference
+from search_r1.checks.findings import Findings, Note, Problem, select
+from search_r1.checks.sizes import Batches, needs_critic
 
 _ACTOR = "actor_rollout_ref.actor"
 _CORRECTION = "algorithm.rollout_correction"
@@ -42,6 +42,7 @@ def check_algorithm(config: DictConfig) -> Findings:
     yield from _check_kl(config)
     yield from _check_correction(config)
     yield from _check_padding(config)
+    yield from _check_sampling(config)
 
 
 def _check_estimator(config: DictConfig) -> Findings:
@@ -77,9 +78,9 @@ def _check_kl(config: DictConfig) -> Findings:
         kind = str(select(config, field))
         if is_used and kind.removesuffix("+") not in _KL_TYPES:
             yield Problem(field, f"verl cannot compute {kind}", " or ".join(_KL_TYPES))
-    controller = config.algorithm.kl_ctrl
-    if needs_reference(config) and controller.type not in {"fixed", "adaptive"}:
-        yield Problem("algorithm.kl_ctrl.type", f"is {controller.type!r}", "fixed or adaptive")
+    kind = config.algorithm.kl_ctrl.type
+    if config.algorithm.use_kl_in_reward and kind not in {"fixed", "adaptive"}:
+        yield Problem("algorithm.kl_ctrl.type", f"is {kind!r}", "fixed or adaptive")
 
 
 def _check_correction(config: DictConfig) -> Findings:
@@ -108,3 +109,11 @@ def _check_padding(config: DictConfig) -> Findings:
         )
         field = "data.train_batch_size"
         yield Problem(field, message, "a multiple of every ppo_mini_batch_size")
+
+
+def _check_sampling(config: DictConfig) -> Findings:
+    rollout = config.actor_rollout_ref.rollout
+    cuts = {"top_p": rollout.top_p < 1, "top_k": select(rollout, "top_k", -1) > 0}
+    for name in (name for name, is_cut in cuts.items() if is_cut):
+        text = "trajectories come from a cut distribution, but every loss takes them for the whole"
+        yield Note(f"actor_rollout_ref.rollout.{name}", text, warning=True)

@@ -354,6 +354,13 @@ def test_a_clip_ratio_is_the_one_that_verl_reads(run_overrides: list[str]) -> No
     assert (actor.clip_ratio_low, actor.clip_ratio_high) == (0.1, 0.1)
 
 
+def test_sampling_from_a_part_of_the_distribution_is_a_warning(check_config: Check) -> None:
+    report = check_config("ppo", f"{ROLLOUT}.top_p=0.9", f"{ROLLOUT}.top_k=20")
+    assert report.problems == ()
+    warned = [note.field for note in report.notes if note.warning]
+    assert warned == [f"{ROLLOUT}.top_p", f"{ROLLOUT}.top_k"]
+
+
 def test_an_estimator_without_a_critic_is_taken(check_config: Check) -> None:
     for estimator in ("rloo", "reinforce_plus_plus", "grpo_passk"):
         assert check_config("grpo", f"algorithm.adv_estimator={estimator}").problems == ()

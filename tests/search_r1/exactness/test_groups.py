@@ -1,7 +1,9 @@
 """Groups of trajectories of one question: their baselines, and what equal rewards teach."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -96,7 +98,29 @@ def test_groups_do_not_touch(verl: Any, shape: Any) -> None:
     assert [beside[1], beside[3]] == alone
 
 
-def test_trajectories_of_a_question_share_an_id_and_two_questions_never_do(verl: Any) -> None:
+def test_trajectories_of_a_question_share_an_id(verl: Any) -> None:
+    """verl's worker starts all of a group with the id of their question."""
+    from verl.trainer.ppo.v1 import agent_loop_tq
+
+    started: list[tuple[str, int]] = []
+
+    class Worker(agent_loop_tq.AgentLoopWorkerTQ.__ray_metadata__.modified_class):
+        def __init__(self) -> None:
+            rollout = SimpleNamespace(n=3)
+            self.config = SimpleNamespace(actor_rollout_ref=SimpleNamespace(rollout=rollout))
+
+        async def _run_agent_loop(self, *_: Any, session_id: int, uid: str, **__: Any) -> None:
+            started.append((uid, session_id))
+
+    async def put(**_: Any) -> None: ...
+
+    with patch.object(agent_loop_tq.tq, "async_kv_put", put):
+        for uid in ("q", "r"):
+            asyncio.run(Worker()._run_prompt({"uid": uid}, {}, {"validate": False}))
+    assert started == [(uid, session) for uid in ("q", "r") for session in range(3)]
+
+
+def test_two_questions_never_share_an_id(verl: Any) -> None:
     """verl's trainer gives each row of a fetch an id, even when an epoch brings it again."""
     rows = {"raw_prompt": [[{"role": "user", "content": "who?"}]] * 3}
     trainer = SimpleNamespace(train_dataloader_it=iter([dict(rows), dict(rows)]))

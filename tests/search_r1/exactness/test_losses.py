@@ -58,6 +58,40 @@ def test_the_actors_loss_and_gradient_do_not_know_masked_positions(
     holds()
 
 
+def one_row_loss(
+    verl: Any, mode: str, ratios: list[float], advantages: list[float], mask: list[int]
+) -> float:
+    """The mean loss of one trajectory with these ratios of new to old probabilities."""
+    ratio, advantage = verl.torch.tensor([ratios]), verl.torch.tensor([advantages])
+    loss, _ = verl.core.get_policy_loss_fn(mode)(
+        log_prob=ratio.log(),
+        old_log_prob=verl.torch.zeros_like(ratio),
+        advantages=advantage,
+        response_mask=verl.torch.tensor([mask]).bool(),
+        config=verl.actor(mode, clip_ratio_low=0.2, clip_ratio_high=0.2, clip_ratio_c=3.0),
+        loss_agg_mode="token-mean",
+    )
+    return float(loss)
+
+
+def test_ppo_clips_and_clips_twice_by_hand(verl: Any) -> None:
+    # Good tokens earn at most 1.2 of their advantage; the masked one counts for nothing.
+    assert one_row_loss(verl, "vanilla", [1.1, 9.0, 2.0], [1.0] * 3, [1, 0, 1]) == pytest.approx(
+        -(1.1 + 1.2) / 2
+    )
+    # Bad tokens cost at least 0.8 of it and, by the dual clip, at most 3 times it.
+    assert one_row_loss(verl, "vanilla", [0.1, 2.0, 8.0], [-1.0] * 3, [1, 1, 1]) == pytest.approx(
+        (0.8 + 2.0 + 3.0) / 3
+    )
+
+
+def test_gspo_takes_the_geometric_mean_of_trained_tokens_by_hand(verl: Any) -> None:
+    found = one_row_loss(verl, "gspo", [1.1, 50.0, 1.0], [1.0] * 3, [1, 0, 1])
+    assert found == pytest.approx(-((1.1 * 1.0) ** 0.5), rel=1e-5)
+    # Both tokens are clipped together: the mean of 1.44 and 1 is 1.2, of 4 and 1 more than that.
+    assert one_row_loss(verl, "gspo", [4.0, 1.0], [1.0] * 2, [1, 1]) == pytest.approx(-1.2)
+
+
 @pytest.mark.parametrize("kind", ["kl", "abs", "mse", "low_var_kl", "k3+"])
 def test_every_kl_of_the_loss_is_masked(verl: Any, shape_lists: Any, noise: Any, kind: str) -> None:
     @FEW
