@@ -5,6 +5,7 @@ and its trainer and workers compute on it. Only the queue between them is a dict
 verl are imported when a test asks for them.
 """
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -198,9 +199,6 @@ def verl() -> Iterator[Verl]:
     core_algos.compute_grpo_outcome_advantage = original
 
 
-Noise = Callable[[Sequence[Shape], float | None], list[list[float]]]
-
-
 @pytest.fixture(scope="session")
 def noise() -> Callable[..., list[list[float]]]:
     """Numbers for whole sequences or responses, `fill` where no token is trained."""
@@ -214,8 +212,6 @@ def rows_of_numbers(
 
     The output at a place is about the next token, so that of a response begins one place early.
     """
-    import random
-
     draw = random.Random(seed)
     rows = []
     for shape in shapes:
