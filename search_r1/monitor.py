@@ -6,7 +6,7 @@ batch between rollout and update and every validation at its end.
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +104,17 @@ def _identity(row: Row) -> tuple[str, int]:
     return row["id"], row["session"]
 
 
+def _is_padding(tag: Mapping[str, Any]) -> bool:
+    return bool(tag.get("is_padding", False))
+
+
 def _rows_of(batch: Any) -> list[Row]:  # a transfer_queue.KVBatchMeta
     import transfer_queue
 
+    # verl fills a batch up to whole mini-batches with copies of its first row.
+    real = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if not _is_padding(tag)]
     data = transfer_queue.kv_batch_get(
-        keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
+        keys=real, partition_id=batch.partition_id, select_fields=["extra_fields"]
     )
     # Only pop keeps the stack that can be listed; indexing unpacks it.
     every = data.pop("extra_fields").tolist()

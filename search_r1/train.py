@@ -53,6 +53,7 @@ def train(config: DictConfig) -> None:
 
         def run(self, config: DictConfig) -> None:
             _monitor_trainers()
+            _ignore_rounding_in_groups()
             super().run(config)
 
     try:
@@ -68,6 +69,17 @@ def _monitor_trainers() -> None:
 
     for mode, trainer in TRAINER_REGISTRY.items():
         TRAINER_REGISTRY[mode] = type(f"Monitored{trainer.__name__}", (SearchMonitor, trainer), {})
+
+
+def _ignore_rounding_in_groups() -> None:
+    """verl/trainer/ppo/ray_trainer.py calls its GRPO by this name, whatever its registry holds."""
+    from verl.trainer.ppo import core_algos
+
+    from search_r1.group_advantage import without_rounding
+
+    core_algos.compute_grpo_outcome_advantage = without_rounding(
+        core_algos.compute_grpo_outcome_advantage
+    )
 
 
 def check_all(config: DictConfig) -> Report:

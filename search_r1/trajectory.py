@@ -1,5 +1,6 @@
 """One trajectory as the trainer sees it: token ids, mask and log-probabilities, grown together."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -84,10 +85,13 @@ class Trajectory:
         """Add what the model wrote.
 
         Raises:
-            ValueError: there is not one log-probability a token.
+            ValueError: there is not one finite log-probability a token.
         """
         if logprobs is not None and len(logprobs) != len(ids):
             raise ValueError(f"the engine returned {len(logprobs)} logprobs for {len(ids)} tokens")
+        if not all(map(math.isfinite, logprobs or ())):
+            # One NaN would become the loss of the whole batch, and the update would be skipped.
+            raise ValueError("the engine returned a log-probability that is not finite")
         self.has_logprobs = self.has_logprobs and (logprobs is not None or not ids)
         self._append(ids, 1, logprobs)
 

@@ -1,7 +1,9 @@
 """The data files: there, parquet, with verl's columns and enough rows."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +11,36 @@ from omegaconf import DictConfig
 
 from search_r1.checks.findings import Finding, Findings, Note, Problem, as_list, select
 
-PREPARE = "write it with `search-r1 prepare` (see `search-r1 prepare --help`)"
+PREPARE: Final = "write it with `search-r1 prepare` (see `search-r1 prepare --help`)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    kind: str
+    fits: Callable[[pa.DataType], bool]
+
+
+def _has_fields(kind: pa.DataType, *names: str) -> bool:
+    is_mapping: bool = pa.types.is_struct(kind)
+    return is_mapping and all(kind.get_field_index(name) >= 0 for name in names)
+
+
+def _is_chat(kind: pa.DataType) -> bool:
+    is_list: bool = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return is_list and _has_fields(kind.value_type, "role", "content")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    bare = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(bare) or pa.types.is_large_string(bare))
+
+
+_CHAT: Final = _Column("a list of messages {role, content}", _is_chat)
+_TEXT: Final = _Column("text", _is_text)
+_GOLDS: Final = _Column(
+    "a mapping with ground_truth", lambda kind: _has_fields(kind, "ground_truth")
+)
+_MAPPING: Final = _Column("a mapping", _has_fields)
 
 
 def check_data(config: DictConfig) -> Findings:
@@ -24,7 +55,12 @@ def check_data(config: DictConfig) -> Findings:
 
 def _count_rows(config: DictConfig, field: str) -> Generator[Finding, None, int | None]:
     """Yield what is wrong with the files of `field`; return their rows, None if unknown."""
-    columns = {config.data.prompt_key, config.data.reward_fn_key, "reward_model", "extra_info"}
+    columns = {
+        config.data.prompt_key: _CHAT,
+        config.data.reward_fn_key: _TEXT,
+        "reward_model": _GOLDS,
+        "extra_info": _MAPPING,
+    }
     names = as_list(select(config, field))
     if not names or not all(isinstance(name, str) for name in names):
         yield Problem(field, f"is {names!r}, not a file or a list of files", PREPARE)
@@ -37,19 +73,21 @@ def _count_rows(config: DictConfig, field: str) -> Generator[Finding, None, int 
     return sum(int(pq.read_metadata(path).num_rows) for path in paths)
 
 
-def _problem_of(field: str, path: Path, columns: set[str]) -> Problem | None:
+def _problem_of(field: str, path: Path, columns: Mapping[str, _Column]) -> Problem | None:
     if not path.is_file():
         return Problem(field, f"there is no file {path}", PREPARE)
     if path.suffix != ".parquet":
         # verl tells the format by the name.
         return Problem(field, f"{path} does not end in .parquet", PREPARE)
     try:
-        missing = columns - set(pq.read_schema(path).names)
+        schema = pq.read_schema(path)
     except (pa.ArrowInvalid, OSError) as error:
         return Problem(field, f"{path} is not a parquet file: {error}", PREPARE)
-    if missing:
-        names = ", ".join(sorted(missing))
-        return Problem(field, f"{path} has no column {names}", PREPARE)
+    if missing := sorted(columns.keys() - set(schema.names)):
+        return Problem(field, f"{path} has no column {', '.join(missing)}", PREPARE)
+    for name, column in columns.items():
+        if not column.fits(found := schema.field(name).type):
+            return Problem(field, f"{path}: {name} must be {column.kind}, not {found}", PREPARE)
     return None
 
 

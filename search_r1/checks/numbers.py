@@ -12,6 +12,7 @@ COUNTS = (
     "data.max_prompt_length",
     "data.max_response_length",
     "actor_rollout_ref.actor.ppo_mini_batch_size",
+    "actor_rollout_ref.actor.ppo_epochs",
     "actor_rollout_ref.rollout.n",
     "actor_rollout_ref.rollout.tensor_model_parallel_size",
     "actor_rollout_ref.rollout.max_model_len",

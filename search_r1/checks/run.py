@@ -1,11 +1,13 @@
 """How the run is started, resumed, logged, validated and rewarded."""
 
 import importlib
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
+from search_r1 import rewards
 from search_r1.checks.findings import Findings, Note, Problem, as_list, select
 from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.platform import PLATFORM_NAME
@@ -28,10 +30,12 @@ DEVICES = ("cuda", "npu", PLATFORM_NAME)
 
 _BUILT_IN_LOGGERS = {"console", "file", "vemlp_wandb", "rl_insight"}
 _REWARD = "reward.custom_reward_function"
+_OUTPUTS = ("output_dir", "trainer.default_local_dir", "trainer.validation_data_dir")
 
 
 def check_run(config: DictConfig) -> Findings:
-    """Logging, resuming, reward, validation, algorithm and device."""
+    """Outputs, logging, resuming, reward, validation, algorithm and device."""
+    yield from _check_outputs(config)
     yield from _check_loggers(config)
     yield from _check_resume(config)
     yield from _check_reward(config)
@@ -41,6 +45,16 @@ def check_run(config: DictConfig) -> Findings:
         yield Problem("trainer.device", f"is {config.trainer.device!r}", " or ".join(DEVICES))
     if config.trainer.device == PLATFORM_NAME:
         yield from _check_cpu(config)
+
+
+def _check_outputs(config: DictConfig) -> Findings:
+    for field in _OUTPUTS:
+        folder = Path(str(select(config, field, ".")))
+        nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        if not nearest.is_dir():
+            yield Problem(field, f"{folder}: {nearest} is a file", "a folder, which may be missing")
+        elif not os.access(nearest, os.W_OK | os.X_OK):
+            yield Problem(field, f"{folder}: {nearest} cannot be written", "a folder you may write")
 
 
 def _check_loggers(config: DictConfig) -> Findings:
@@ -80,9 +94,20 @@ def _check_reward(config: DictConfig) -> Findings:
     try:
         if not hasattr(importlib.import_module(module), str(name)):
             yield Problem(f"{_REWARD}.name", f"{module} has no {name}", "compute_score")
+        elif module == rewards.__name__:
+            yield from _check_weights(config)
     except ImportError as error:
         message = f"{module} cannot be imported: {error}"
         yield Problem(f"{_REWARD}.path", message, "pkg://search_r1.rewards")
+
+
+def _check_weights(config: DictConfig) -> Findings:
+    field = f"{_REWARD}.reward_kwargs"
+    weights = OmegaConf.select(config, field)
+    try:
+        rewards.RewardWeights.from_mapping({} if weights is None else weights)
+    except (AttributeError, TypeError, ValueError) as error:
+        yield Problem(field, str(error), "numbers by name, as in configs/rubrics/em.yaml")
 
 
 def _check_validation(config: DictConfig) -> Findings:

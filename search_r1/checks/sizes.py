@@ -27,6 +27,8 @@ class Batches:
     sampled: int
     mini: int
     """Trajectories in the actor's mini-batch, over all GPUs."""
+    smallest_mini: int
+    """Trajectories in the smaller of the actor's and the critic's mini-batches."""
 
     @classmethod
     def of(cls, config: DictConfig) -> "Batches":
@@ -35,10 +37,12 @@ class Batches:
         replicas = max(gpus // sequence_parallel(config), 1)
         mini = config.actor_rollout_ref.actor.ppo_mini_batch_size * n
         sampled = config.data.train_batch_size * n
-        whole = math.lcm(replicas, mini)
+        minis = [mini]
         if needs_critic(config):
-            whole = math.lcm(whole, config.critic.ppo_mini_batch_size * n)
-        return cls(gpus, replicas, math.ceil(sampled / whole) * whole, sampled, mini)
+            minis.append(config.critic.ppo_mini_batch_size * n)
+        whole = math.lcm(replicas, *minis)
+        trajectories = math.ceil(sampled / whole) * whole
+        return cls(gpus, replicas, trajectories, sampled, mini, min(minis))
 
 
 def total_gpus(config: DictConfig) -> int:

@@ -18,6 +18,7 @@ Check = Callable[..., Report]
 
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 MODEL = "actor_rollout_ref.model.path"
+KWARGS = "reward.custom_reward_function.reward_kwargs"
 
 
 @pytest.fixture(scope="session")
@@ -199,6 +200,69 @@ BAD_SETTINGS: list[tuple[str, Sequence[str], Sequence[str]]] = [
     ("ppo", ["data.train_files=[]"], ["data.train_files"]),
     ("ppo", ["data.val_files=5"], ["data.val_files"]),
     ("ppo", ["trainer.total_epochs=null"], ["trainer.total_epochs"]),
+    # the outputs
+    ("ppo", ["output_dir=/dev/null/run"], ["output_dir"]),
+    ("ppo", ["trainer.default_local_dir=/dev/null/x"], ["trainer.default_local_dir"]),
+    ("ppo", ["trainer.validation_data_dir=/dev/null/x"], ["trainer.validation_data_dir"]),
+    # rates
+    ("ppo", ["algorithm.gamma=1.1"], ["algorithm.gamma"]),
+    ("ppo", ["algorithm.lam=-0.1"], ["algorithm.lam"]),
+    ("ppo", ["algorithm.kl_ctrl.kl_coef=-1"], ["algorithm.kl_ctrl.kl_coef"]),
+    ("ppo", [f"{ACTOR}.optim.lr=-1e-6"], [f"{ACTOR}.optim.lr"]),
+    ("ppo", [f"{ACTOR}.optim.lr=fast"], [f"{ACTOR}.optim.lr"]),
+    ("ppo", [f"{ACTOR}.optim.lr_warmup_steps_ratio=2"], [f"{ACTOR}.optim.lr_warmup_steps_ratio"]),
+    ("ppo", [f"{ACTOR}.clip_ratio=0"], [f"{ACTOR}.clip_ratio"]),
+    ("ppo", [f"{ACTOR}.clip_ratio=1"], [f"{ACTOR}.clip_ratio"]),
+    ("ppo", [f"{ACTOR}.clip_ratio_c=1"], [f"{ACTOR}.clip_ratio_c"]),
+    ("ppo", [f"{ACTOR}.ppo_epochs=0"], [f"{ACTOR}.ppo_epochs"]),
+    ("ppo", ["critic.optim.lr=-1"], ["critic.optim.lr"]),
+    ("ppo", ["critic.cliprange_value=0"], ["critic.cliprange_value"]),
+    ("ppo", [f"{ROLLOUT}.temperature=0"], [f"{ROLLOUT}.temperature"]),
+    ("ppo", [f"{ROLLOUT}.top_p=1.5"], [f"{ROLLOUT}.top_p"]),
+    ("ppo", [f"{ROLLOUT}.gpu_memory_utilization=60"], [f"{ROLLOUT}.gpu_memory_utilization"]),
+    # what verl's trainer cannot compute, or computes wrongly (tests/search_r1/exactness)
+    ("ppo", ["algorithm.adv_estimator=remax"], ["algorithm.adv_estimator"]),
+    ("grpo", ["algorithm.adv_estimator=gdpo"], ["algorithm.adv_estimator"]),
+    ("grpo", ["algorithm.adv_estimator=optimal_token_baseline"], ["algorithm.adv_estimator"]),
+    ("grpo", ["algorithm.adv_estimator=grpo_passk", f"{ROLLOUT}.n=1"], [f"{ROLLOUT}.n"]),
+    ("ppo", ["critic.enable=false"], ["critic.enable"]),
+    ("ppo", ["algorithm.use_pf_ppo=true"], ["algorithm.use_pf_ppo"]),
+    ("grpo", [f"{ACTOR}.policy_loss.loss_mode=geo_mean"], [f"{ACTOR}.policy_loss.loss_mode"]),
+    ("grpo", [f"{ACTOR}.policy_loss.loss_mode=bypass_mode"], [f"{ACTOR}.policy_loss.loss_mode"]),
+    ("grpo", [f"{ACTOR}.policy_loss.loss_mode=dro"], [f"{ACTOR}.policy_loss.dro_beta"]),
+    ("grpo", [f"{ACTOR}.kl_loss_type=full"], [f"{ACTOR}.kl_loss_type"]),
+    ("ppo", ["algorithm.kl_penalty=k4"], ["algorithm.kl_penalty"]),
+    ("ppo", ["algorithm.kl_ctrl.type=off"], ["algorithm.kl_ctrl.type"]),
+    (
+        "cpu_quickstart",
+        [f"{ROLLOUT}.calculate_log_probs=false"],
+        [f"{ROLLOUT}.calculate_log_probs"],
+    ),
+    (
+        "cpu_quickstart",
+        ["algorithm.rollout_correction.loss_type=reinforce"],
+        ["algorithm.rollout_correction.loss_type"],
+    ),
+    (
+        "cpu_quickstart",
+        ["algorithm.rollout_correction.rollout_is=token"],
+        ["algorithm.rollout_correction.rollout_is"],
+    ),
+    # 520 are filled up to 1,024 with 504 empty ones: more than a mini-batch of the actor.
+    (
+        "ppo",
+        [
+            "data.train_batch_size=520",
+            "critic.ppo_mini_batch_size=512",
+            f"{ACTOR}.ppo_mini_batch_size=128",
+        ],
+        ["data.train_batch_size"],
+    ),
+    # rewards
+    ("ppo", ["+reward.custom_reward_function.reward_kwargs.recall=1"], [KWARGS]),
+    ("ppo", ["+reward.custom_reward_function.reward_kwargs.em=much"], [KWARGS]),
+    ("ppo", ["+reward.custom_reward_function.reward_kwargs.em=0"], [KWARGS]),
+    ("ppo", ["+reward.custom_reward_function.reward_kwargs=em"], [KWARGS]),
     # the CPU
     ("cpu_quickstart", [f"{ACTOR}.strategy=fsdp"], [f"{ACTOR}.strategy"]),
     ("cpu_quickstart", ["algo=ppo", "critic.strategy=fsdp"], ["critic.strategy"]),
@@ -257,6 +321,59 @@ def test_a_file_that_only_ends_like_parquet(with_file: Callable[[Any], Report]) 
 def test_missing_columns_are_all_named(with_file: Callable[[Any], Report]) -> None:
     [problem] = with_file(pa.table({"prompt": ["x"] * 600, "data_source": ["nq"] * 600})).problems
     assert "no column extra_info, reward_model" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "wanted"),
+    [
+        ("prompt", "Who?", "prompt must be a list of messages {role, content}, not string"),
+        ("prompt", [{"text": "Who?"}], "prompt must be a list of messages"),
+        ("data_source", 5, "data_source must be text, not int64"),
+        ("reward_model", {"style": "rule"}, "reward_model must be a mapping with ground_truth"),
+        ("reward_model", "Ada", "reward_model must be a mapping with ground_truth, not string"),
+        ("extra_info", '{"id": "1"}', "extra_info must be a mapping, not string"),
+    ],
+)
+def test_a_column_of_another_kind(
+    with_file: Callable[[Any], Report], column: str, value: object, wanted: str
+) -> None:
+    row = {
+        "prompt": [{"role": "user", "content": "Who?"}],
+        "data_source": "nq",
+        "reward_model": {"style": "rule", "ground_truth": ["x"]},
+        "extra_info": {"id": "1"},
+        column: value,
+    }
+    [problem] = with_file(pa.table({name: [cell] * 600 for name, cell in row.items()})).problems
+    assert problem.field == "data.train_files"
+    assert wanted in problem.message
+
+
+def test_a_clip_ratio_is_the_one_that_verl_reads(run_overrides: list[str]) -> None:
+    actor = compose("ppo", [*run_overrides, f"{ACTOR}.clip_ratio=0.1"]).actor_rollout_ref.actor
+    assert (actor.clip_ratio_low, actor.clip_ratio_high) == (0.1, 0.1)
+
+
+def test_sampling_from_a_part_of_the_distribution_is_a_warning(check_config: Check) -> None:
+    report = check_config("ppo", f"{ROLLOUT}.top_p=0.9", f"{ROLLOUT}.top_k=20")
+    assert report.problems == ()
+    warned = [note.field for note in report.notes if note.warning]
+    assert warned == [f"{ROLLOUT}.top_p", f"{ROLLOUT}.top_k"]
+
+
+def test_an_estimator_without_a_critic_is_taken(check_config: Check) -> None:
+    for estimator in ("rloo", "reinforce_plus_plus", "grpo_passk"):
+        assert check_config("grpo", f"algorithm.adv_estimator={estimator}").problems == ()
+
+
+def test_another_reward_function_has_weights_of_its_own(
+    check_config: Check, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("def compute_score(*_, **__): ...")
+    section = "reward.custom_reward_function"
+    report = check_config("ppo", f"{section}.path={path}", f"+{section}.reward_kwargs.recall=1")
+    assert report.problems == ()
 
 
 def test_another_format_is_refused(check_config: Check, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The monitor over a stand-in for verl's trainer, with the same methods and arguments."""
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,6 +108,20 @@ def test_nothing_is_trained_on_a_batch_that_lost_trajectories(rows: list[dict[st
     with pytest.raises(SearchUnavailableError, match="25% of the trajectories ended in an error"):
         trainer._balance_batch(Batch(3), {})
     assert trainer.trained == []
+
+
+def test_what_verl_fills_a_batch_up_with_is_no_trajectory(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {key: {"reward_extra_info": {RECORD: json.dumps(row(key))}} for key in ("a", "pad")}
+
+    def get(keys: list[str], **_: Any) -> dict[str, Any]:
+        return {"extra_fields": SimpleNamespace(tolist=lambda: [fields[key] for key in keys])}
+
+    queue = SimpleNamespace(kv_batch_get=get)
+    monkeypatch.setitem(sys.modules, "transfer_queue", queue)
+    batch = SimpleNamespace(
+        keys=["a", "pad"], tags=[{}, {"is_padding": True}], partition_id="train"
+    )
+    assert monitor._rows_of(batch) == [row("a")]
 
 
 def test_a_failure_rate_at_the_limit_is_put_up_with(rows: list[dict[str, Any]]) -> None:

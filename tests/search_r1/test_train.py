@@ -1,11 +1,14 @@
-"""verl's own checks, through the command that a user types."""
+"""What verl itself refuses, through a command, and what its task runner starts with."""
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
+from search_r1.check import Report
 from search_r1.config import shipped_configs
 
 pytestmark = pytest.mark.slow
@@ -44,3 +47,37 @@ def test_verls_refusals_name_their_section(run_overrides: list[str]) -> None:
     ):
         assert part in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_the_trainer_starts_with_our_monitor_and_our_group_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from verl.trainer import main_ppo
+    from verl.trainer.ppo import core_algos
+    from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
+
+    from search_r1 import train
+    from search_r1.monitor import SearchMonitor
+
+    runner_class = main_ppo.TaskRunnerV1.__ray_metadata__.modified_class
+    grpo, seen = core_algos.compute_grpo_outcome_advantage, list[object]()
+
+    def run(_runner: object, _config: object) -> None:
+        seen.append(core_algos.compute_grpo_outcome_advantage)
+        seen.append(TRAINER_REGISTRY["sync"])
+
+    def run_here(config: object, runner: Any) -> None:
+        made = runner.__ray_metadata__.modified_class
+        made.run(object.__new__(made), config)
+
+    monkeypatch.setattr(runner_class, "run", run)
+    monkeypatch.setattr(main_ppo, "run_ppo", run_here)
+    monkeypatch.setattr(train, "check_all", lambda _config: Report(()))
+    monkeypatch.setattr(core_algos, "compute_grpo_outcome_advantage", grpo)
+    for mode, trainer in TRAINER_REGISTRY.items():
+        monkeypatch.setitem(TRAINER_REGISTRY, mode, trainer)
+    monkeypatch.setenv("VERL_FILE_LOGGER_PATH", str(tmp_path / "metrics" / "log.jsonl"))
+    train.train(OmegaConf.create({"output_dir": str(tmp_path)}))
+    estimator, trainer = seen
+    assert estimator.__wrapped__ is grpo
+    assert issubclass(trainer, SearchMonitor)

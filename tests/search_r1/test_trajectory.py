@@ -35,6 +35,14 @@ def test_a_missing_logprob_is_an_error() -> None:
     assert trajectory.response_ids == []
 
 
+@pytest.mark.parametrize("logprob", [float("nan"), float("-inf")])
+def test_a_logprob_that_is_not_finite_is_an_error(logprob: float) -> None:
+    trajectory = Trajectory([1])
+    with pytest.raises(ValueError, match="log-probability that is not finite"):
+        trajectory.append_sampled([2, 3], [-0.5, logprob])
+    assert trajectory.response_ids == []
+
+
 def test_trailing_inserts_are_dropped_and_others_stay() -> None:
     trajectory = Trajectory([1])
     trajectory.append_sampled([2], [-0.5])
