@@ -79,6 +79,9 @@ async def start_vllm(config: EvalConfig) -> AsyncIterator[VllmEngine]:
             enable_prefix_caching=True,
             # A compiled model is not worth the wait on a CPU.
             enforce_eager=not has_gpu(),
+            # Where a prompt is read in parts, vLLM 0.24 takes back what a seeded request has drawn
+            # after each, with a method of CUDA's generators that torch's CPU generator lacks.
+            enable_chunked_prefill=has_gpu(),
             disable_log_stats=True,
         )
     )

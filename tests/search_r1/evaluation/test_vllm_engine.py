@@ -93,3 +93,5 @@ def test_the_real_engine_stops_behind_a_stop_string_and_keeps_it(tmp_path: Path)
     assert said["whole"][: len(said["stopped"])] == said["stopped"]
     # Asked together, rounding may choose other words than alone, but each gets its own answer.
     assert [len(ids) for ids in said["again"]] == [16] * 3
+    # More prompts than one step of the engine holds, each with a seed: read in parts, they end it.
+    assert [1 <= len(ids) <= 4 for ids in said["sampled"]] == [True] * 12
