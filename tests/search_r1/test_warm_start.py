@@ -209,8 +209,8 @@ def test_a_run_that_is_killed_leaves_no_folder_and_can_be_started_again(
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "has no column ['input_ids', 'mask']"),
-        ([{"input_ids": [1, 2]}], "has no column ['mask']"),
+        ([], "has no column of lists ['input_ids', 'mask']"),
+        ([{"input_ids": [1, 2]}], "has no column of lists ['mask']"),
         ([ROWS[0], {"input_ids": [1, 2], "mask": [1]}], "row 1: mask is not as long as input_ids"),
         ([{"input_ids": [1, 2], "mask": [1, 0]}], "row 0: mask trains no token"),
     ],
