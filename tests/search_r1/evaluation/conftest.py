@@ -70,6 +70,9 @@ class FakeLibrary:
     async def search(self, queries: Sequence[str], top_k: int) -> list[list[Passage]]:
         return [[PASSAGE] for _ in queries]
 
+    async def aclose(self) -> None:
+        pass
+
 
 def make_questions(count: int, source: str = "nq") -> list[Question]:
     """Of which `FakeEngine` has every second right."""
