@@ -37,6 +37,11 @@ class Budgets:
     sequence_tokens: int = 4096
     """Prompt and response together; the prompt is never cut."""
 
+    @property
+    def may_search(self) -> bool:
+        """Whether any search is allowed; if not, the prompt tells of no search engine."""
+        return self.max_searches > 0
+
     def room(self, trajectory: "Trajectory") -> int:
         """How many more tokens the trajectory may hold; below 1 if none."""
         response = len(trajectory.response_ids)

@@ -53,7 +53,7 @@ def eval_command(
         list[str] | None,
         typer.Option(
             help="The /retrieve URL of a server; repeat it for replicas. "
-            "Only direct, cot and --max-searches 0 go without."
+            "Only direct, cot, sft, r1 and --max-searches 0 go without."
         ),
     ] = None,
     method: Annotated[
