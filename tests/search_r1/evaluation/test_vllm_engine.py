@@ -61,6 +61,7 @@ def test_without_stop_strings_only_the_models_own_end_stops(llm: AsyncLLM) -> No
 
 def test_a_turn_has_the_same_seed_each_time_and_no_other_turn_has_it(llm: AsyncLLM) -> None:
     assert ask(llm, [1, 2]).seed == ask(llm, [1, 2]).seed
+    assert VllmEngine(llm, 1.0, 0).with_seed(5)._seed == 5
     seeds = {ask(llm, ids, seed).seed for ids in ([1, 2], [2, 1], [1]) for seed in (0, 1)}
     assert len(seeds) == 6
 
