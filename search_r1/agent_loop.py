@@ -13,7 +13,7 @@ from uuid import uuid4
 from omegaconf import DictConfig, OmegaConf
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
 
-from search_r1.prompts import STOP_STRINGS
+from search_r1.prompts import STOP_STRINGS, messages_of_row
 from search_r1.result import RolloutResult
 from search_r1.retriever import HttpRetriever
 from search_r1.rollout import Generation, run_rollout
@@ -30,15 +30,17 @@ class SearchAgentLoop(AgentLoopBase):  # type: ignore[misc] # verl is not typed
 
         Args:
             sampling_params: verl's, for training or for validation.
-            row: The row's columns; ``raw_prompt`` holds the chat messages.
+            row: The row's columns; ``raw_prompt`` holds the chat messages, and ``extra_info`` the
+                question, which makes the prompt where no search is allowed.
         """
         settings = search_settings(self.config)
         origin = (
             f"{self.rollout_config.seed}/{row['global_steps']}/{_row_id(row)}/{row['session_id']}"
         )
         engine = _Engine(self.server_manager, sampling_params, origin)
+        messages = messages_of_row(row, may_search=settings.may_search)
         result = await run_rollout(
-            prompt_ids(self.tokenizer, row["raw_prompt"], self.apply_chat_template_kwargs),
+            prompt_ids(self.tokenizer, messages, self.apply_chat_template_kwargs),
             generate=engine,
             retriever=_retriever(settings),
             tokenizer=PlainTokenizer(self.tokenizer),

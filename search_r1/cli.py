@@ -117,15 +117,10 @@ def merge(
     output: Annotated[Path, typer.Argument(help="The Hugging Face folder to write.")],
 ) -> None:
     """Turn a checkpoint into a Hugging Face folder; of a run, the newest."""
-    import subprocess
-
     from search_r1.merge import merge as merge_checkpoint
 
     with one_line_errors():
-        try:
-            source = merge_checkpoint(checkpoint, output)
-        except subprocess.CalledProcessError as error:
-            raise typer.Exit(1) from error
+        source = merge_checkpoint(checkpoint, output)
     _out.print(f"{output}: merged from {source}", markup=False)
 
 

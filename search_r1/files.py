@@ -1,5 +1,6 @@
-"""Files that appear under their name only when they are complete."""
+"""Files that appear under their name only when they are complete, and what tells them apart."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -9,6 +10,8 @@ from typing import Final
 
 RUN_CONFIG: Final = "config.yaml"
 """In a run's folder: its whole resolved config, which `search-r1 train` takes again."""
+
+_END: Final = 1 << 20
 
 
 @contextmanager
@@ -61,3 +64,19 @@ def write_lines(target: Path, lines: Iterable[str]) -> None:
     """Write `lines` to `target`, one each line."""
     with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """Size and hash of each file right in a folder; of large ones, of their first and last MiB."""
+    files = (path for path in folder.iterdir() if path.is_file() and path.name[0] != ".")
+    return {path.name: file_fingerprint(path) for path in sorted(files)}
+
+
+def file_fingerprint(path: Path) -> str:
+    """Size and hash of a file; of a large one, of its first and last MiB."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        digest = hashlib.sha256(file.read(_END))
+        file.seek(max(size - _END, 0))
+        digest.update(file.read(_END))
+    return f"{size} bytes, {digest.hexdigest()[:16]}"

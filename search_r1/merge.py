@@ -3,17 +3,24 @@
 Command: ``search-r1 merge runs/NAME models/NAME``.
 """
 
+import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Final
 
+from search_r1.files import fingerprint, write_lines
 from search_r1.platform import subprocess_environment
+
+MERGED_FROM: Final = "merged_from.json"
+"""In a merged folder: what it was made of, as `origin` says it."""
 
 _MARK = "fsdp_config.json"
 _NEWEST = "latest_checkpointed_iteration.txt"
 _NAME_ONE = "write there the step of a checkpoint that is whole, or merge its global_step_N"
+_CHECKPOINT = "global_step_"
 _SHOWN = 40
 _STDERR = 2
 """Where verl's merger talks, so that our own output stays clean."""
@@ -79,10 +86,21 @@ def merge(checkpoint: Path, output: Path) -> Path:
     command += ["--local_dir", str(actor), "--target_dir", str(partial)]
     try:
         subprocess.run(command, check=True, env=subprocess_environment(has_gpu()), stdout=_STDERR)  # noqa: S603 - no shell
+        write_lines(partial / MERGED_FROM, [json.dumps(origin(actor), indent=2)])
         partial.replace(output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return actor
+
+
+def origin(actor: Path) -> dict[str, Any]:
+    """Where a merged model comes from, as JSON data: the folder of its shards, step and files."""
+    step = actor.resolve().parent.name.removeprefix(_CHECKPOINT)
+    return {
+        "checkpoint": str(actor.resolve()),
+        "step": int(step) if step.isascii() and step.isdecimal() else None,
+        "files": fingerprint(actor),
+    }
 
 
 def has_gpu() -> bool:

@@ -3,7 +3,9 @@
 No other module spells a tag, so changing the protocol means changing this file.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 
 class Tag(StrEnum):
@@ -36,19 +38,26 @@ class Tag(StrEnum):
 STOP_STRINGS = (Tag.SEARCH.closing, Tag.ANSWER.closing)
 """A turn ends as soon as the model has written one of these."""
 
+_TASK = "Answer the question at the end. "
+_THOUGHTS = f"between {Tag.THINK.opening} and {Tag.THINK.closing}. "
+_FINAL_ANSWER = (
+    f"give the final answer between {Tag.ANSWER.opening} and {Tag.ANSWER.closing}, "
+    f"without explanation. For example: {Tag.ANSWER.wrap(' Beijing ')}. "
+    "Question: "
+)
+
 INSTRUCTION = (
-    "Answer the question at the end. "
-    f"Whenever you have new information, first reason about it between {Tag.THINK.opening} and "
-    f"{Tag.THINK.closing}. "
+    f"{_TASK}"
+    f"Whenever you have new information, first reason about it {_THOUGHTS}"
     "If you find that you lack some knowledge, call a search engine with "
     f"{Tag.SEARCH.wrap(' query ')}; the top results come back between "
     f"{Tag.INFORMATION.opening} and {Tag.INFORMATION.closing}. "
     "You can search as many times as you want. "
-    "Once you need no more knowledge, give the final answer between "
-    f"{Tag.ANSWER.opening} and {Tag.ANSWER.closing}, without explanation. "
-    f"For example: {Tag.ANSWER.wrap(' Beijing ')}. "
-    "Question: "
+    f"Once you need no more knowledge, {_FINAL_ANSWER}"
 )
+
+INSTRUCTION_WITHOUT_SEARCH = f"{_TASK}First reason about it {_THOUGHTS}Then {_FINAL_ANSWER}"
+"""For a policy that may not search: it is told of no search engine (R1; paper, section 4.2)."""
 
 INVALID_ACTION_MESSAGE = (
     "\n\nThat action was not valid. "
@@ -70,13 +79,37 @@ NO_PASSAGES_TEXT = "No passages were found."
 """Stands in the information block when the search engine found nothing."""
 
 
-def build_messages(question: str) -> list[dict[str, str]]:
+def build_messages(question: str, *, may_search: bool = True) -> list[dict[str, str]]:
     """The chat that opens a trajectory: one user message, which ends with the question.
+
+    Args:
+        question: As its set has it.
+        may_search: Whether the policy is told of the search engine.
 
     Raises:
         ValueError: the question is empty.
     """
-    return [{"role": "user", "content": INSTRUCTION + normalise_question(question)}]
+    instruction = INSTRUCTION if may_search else INSTRUCTION_WITHOUT_SEARCH
+    return [{"role": "user", "content": instruction + normalise_question(question)}]
+
+
+def messages_of_row(row: Mapping[str, Any], *, may_search: bool) -> list[dict[str, str]]:
+    """The chat that opens the trajectory of a row of training data.
+
+    Rows are made for a policy that searches. One that may not is asked the row's question anew, so
+    that both train on the same files.
+
+    Args:
+        row: `raw_prompt`, the chat that was prepared, and `extra_info.question`.
+        may_search: Whether the policy is told of the search engine.
+
+    Raises:
+        KeyError: a field is missing.
+        ValueError: the question is empty.
+    """
+    if may_search:
+        return list(row["raw_prompt"])
+    return build_messages(row["extra_info"]["question"], may_search=False)
 
 
 def normalise_question(question: str) -> str:

@@ -38,6 +38,11 @@ class Budgets:
     sequence_tokens: int = 4096
     """Prompt and response together; the prompt is never cut."""
 
+    @property
+    def may_search(self) -> bool:
+        """Whether any search is allowed; if not, the prompt tells of no search engine."""
+        return self.max_searches > 0
+
     def room(self, trajectory: "Trajectory") -> int:
         """How many more tokens the trajectory may hold; below 1 if none."""
         response = len(trajectory.response_ids)
@@ -70,6 +75,11 @@ class Trajectory:
     def ids(self) -> list[int]:
         """All ids so far, a new list: what the engine continues."""
         return self.prompt_ids + self.response_ids
+
+    @property
+    def loss_mask(self) -> list[int]:
+        """One number for each of `ids`: `response_mask` behind zeros for the prompt."""
+        return [0] * len(self.prompt_ids) + self.response_mask
 
     @property
     def sampled_tokens(self) -> int:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig
 
 from search_r1.checks.findings import Finding, Findings, Note, Problem, as_list, select
+from search_r1.checks.search import search_settings
 
 PREPARE: Final = "write it with `search-r1 prepare` (see `search-r1 prepare --help`)"
 
@@ -41,6 +42,10 @@ _GOLDS: Final = _Column(
     "a mapping with ground_truth", lambda kind: _has_fields(kind, "ground_truth")
 )
 _MAPPING: Final = _Column("a mapping", _has_fields)
+_QUESTION: Final = _Column(
+    "a mapping with question (for search.max_searches=0)",
+    lambda kind: _has_fields(kind, "question"),
+)
 
 
 def check_data(config: DictConfig) -> Findings:
@@ -55,11 +60,13 @@ def check_data(config: DictConfig) -> Findings:
 
 def _count_rows(config: DictConfig, field: str) -> Generator[Finding, None, int | None]:
     """Yield what is wrong with the files of `field`; return their rows, None if unknown."""
+    # The prompt without search is made of the question.
+    may_search = search_settings(config).may_search
     columns = {
         config.data.prompt_key: _CHAT,
         config.data.reward_fn_key: _TEXT,
         "reward_model": _GOLDS,
-        "extra_info": _MAPPING,
+        "extra_info": _MAPPING if may_search else _QUESTION,
     }
     names = as_list(select(config, field))
     if not names or not all(isinstance(name, str) for name in names):

@@ -3,10 +3,12 @@
 import fcntl
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from search_r1.metrics import Row
 
 logger = logging.getLogger(__name__)
 
@@ -16,14 +18,16 @@ class AnswerLog:
 
     Args:
         path: The file; it is made if there is none. A torn last line is dropped.
+        check: Raises ValueError for a row that is no answer.
 
     Raises:
-        ValueError: a line that is not the last is not an answer; the message says which.
+        ValueError: a line is not an answer, or the second to a question; the message says which.
         BlockingIOError: another process has the file open.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, check: Callable[[Row], None] = lambda _: None) -> None:
         self._path = path
+        self._check = check
         self._file = path.open("a+b")
         self._offsets: dict[str, int] = {}
         self._end = 0
@@ -99,8 +103,18 @@ class AnswerLog:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield str(json.loads(line)["id"]), len(line)
-            except (ValueError, KeyError, TypeError) as error:
+                yield self._id(line), len(line)
+            except (ValueError, RecursionError) as error:
                 raise ValueError(
-                    f"{self._path}:{number}: not an answer; remove the line"
+                    f"{self._path}:{number}: not an answer: {error}; remove the line"
                 ) from error
+
+    def _id(self, line: bytes) -> str:
+        row = json.loads(line)
+        if not isinstance(row, dict) or "id" not in row:
+            raise ValueError("no JSON object with an id")
+        id_ = str(row["id"])
+        self._check(row)
+        if id_ in self:
+            raise ValueError(f"{id_!r} has an answer in a line above")
+        return id_

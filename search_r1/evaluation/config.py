@@ -8,6 +8,7 @@ from typing import Any, Final
 from search_r1.evaluation.budget_check import check_range, check_search
 from search_r1.evaluation.json_files import read_object
 from search_r1.evaluation.methods import DEFAULT_METHOD, searches
+from search_r1.evaluation.model_source import ModelSource
 from search_r1.settings import SearchSettings
 from search_r1.trajectory import Budgets
 
@@ -30,7 +31,7 @@ class EvalConfig:
     """
 
     model: Path
-    """A Hugging Face folder."""
+    """A Hugging Face folder, a run or a checkpoint, see `search_r1.evaluation.model_source`."""
     data: tuple[Path, ...]
     """Question files, see `search_r1.evaluation.question_sets`."""
     output: Path
@@ -59,12 +60,7 @@ class EvalConfig:
         self._check_model()
 
     def _check_model(self) -> None:
-        if not (self.model / "config.json").is_file():
-            raise ValueError(
-                f"model: {self.model} is no Hugging Face folder (it holds no config.json); "
-                "`search-r1 merge RUN FOLDER` makes one of a run's checkpoint"
-            )
-        positions = _positions(self.model)
+        positions = _positions(ModelSource.find(self.model).folder)
         if positions and self.search.sequence_tokens > positions:
             raise ValueError(
                 f"search.sequence_tokens: {self.search.sequence_tokens}, but {self.model} has "

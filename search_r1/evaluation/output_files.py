@@ -11,6 +11,8 @@ TRAJECTORIES: Final = "trajectories.jsonl"
 MANIFEST: Final = "manifest.json"
 METRICS: Final = "metrics.json"
 TABLES: Final = "metrics.md"
+MODEL: Final = "model"
+"""The folder of a model that was merged for the evaluation."""
 
 _ALL: Final = (ANSWERS, TRAJECTORIES, MANIFEST, METRICS, TABLES)
 

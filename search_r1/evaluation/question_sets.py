@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from data_prep.qa_sample import stratified
 from data_prep.questions import Question, merge, read_questions
+from search_r1.evaluation.prepared_sets import check_pins, expand_folders
 
 _SPLITS = {"train", "dev", "test", "validation", "val"}
 _PREPARE = "make the file with `search-r1 prepare questions`"
@@ -19,16 +20,21 @@ _COLUMNS = ["data_source", "reward_model", "extra_info"]
 def read_files(paths: Sequence[Path]) -> dict[Path, list[Question]]:
     """The questions of each file, in its order.
 
+    Args:
+        paths: Files, and folders of `search-r1 prepare qa`, which stand for their evaluation sets.
+
     Raises:
         OSError: a file cannot be read.
-        ValueError: a row is wrong, or a file is empty, of another kind or given twice; the message
-            says where.
+        ValueError: a row is wrong, or a file is empty, of another kind, given twice or not as its
+            folder's manifest says; the message says where.
     """
+    paths = expand_folders(paths)
     _check_once(paths)
     files = {path: list(_read(path)) for path in paths}
     for path, questions in files.items():
         if not questions:
             raise ValueError(f"{path}: no questions; give a file that has some")
+        check_pins(path, questions)
     return files
 
 
@@ -113,5 +119,5 @@ def _question(row: Mapping[str, Any]) -> Question:
         question=extra["question"],
         golden_answers=tuple(golds),
         data_source=str(row["data_source"]),
-        metadata={"hops": hops},
+        metadata={"hops": hops, "split": extra.get("split")},
     )

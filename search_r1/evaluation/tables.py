@@ -7,7 +7,7 @@ from search_r1.evaluation.scores import SCORES, Scores, SetScores
 from search_r1.metrics import number_text
 
 _HEADS: Final = {"em": "EM", "f1": "F1", "sub_em": "sub-EM"}
-_MEANS: Final = {
+HOW: Final = {
     "hit rate": "reward/retrieval_hit",
     "searches": "search/searches_per_question",
     "failed searches": "search/failed_search_rate",
@@ -17,6 +17,7 @@ _MEANS: Final = {
     "s generating": "time/generate_s",
     "s searching": "time/search_s",
 }
+"""How scores came about: what a reader calls a mean, and its key, see `search_r1.metrics`."""
 _STOP: Final = "stop/"
 
 
@@ -25,7 +26,7 @@ def score_tables(scores: Scores) -> str:
     rows = [*scores.sets, *([scores.macro] if len(scores.sets) > 1 else [])]
     stops = sorted({key for one in rows for key in one.means if key.startswith(_STOP)})
     columns = {key.removeprefix(_STOP).replace("_", " "): key for key in stops}
-    tables = (_score_table(rows), _mean_table(rows, _MEANS), _mean_table(rows, columns))
+    tables = (_score_table(rows), _mean_table(rows, HOW), _mean_table(rows, columns))
     return "\n\n".join(tables)
 
 

@@ -1,6 +1,8 @@
 """An evaluation with a progress bar on standard error, and what its end means for the exit code."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import typer
@@ -17,11 +19,13 @@ from rich.progress import (
 from search_r1.evaluation import vllm_engine
 from search_r1.evaluation.answer_log import AnswerLog
 from search_r1.evaluation.evaluate import Evaluation
+from search_r1.exits import FAILED
 from search_r1.retriever import RetrievalUnavailableError
 
-_FAILED: Final = 1
 _INTERRUPTED: Final = 130
 _RESUME: Final = "what was answered is kept; the same command goes on from there"
+_SPEED_SECONDS: Final = 600
+"""The time left is judged by so much of the past: models are loaded in between."""
 
 _console = Console(stderr=True, highlight=False)
 
@@ -32,24 +36,34 @@ def run_watched(evaluation: Evaluation, log: AnswerLog) -> None:
     Raises:
         typer.Exit: the search engine is lost, or the user stopped the run.
     """
-    started, total = time.monotonic(), len(evaluation.questions)
+    total = len(evaluation.questions)
+    with tell_how_it_ends(total), progress_bar() as bar:
+        task = bar.add_task("Answering", total=total)
+        evaluation.run(log, vllm_engine.start_vllm, lambda done: bar.update(task, completed=done))
+
+
+@contextmanager
+def tell_how_it_ends(total: int) -> Iterator[None]:
+    """Say how long `total` questions took, or in a line why the run ended early.
+
+    Raises:
+        typer.Exit: the search engine is lost, or the user stopped the run.
+    """
+    started = time.monotonic()
     try:
-        with _progress() as bar:
-            task = bar.add_task("Answering", total=total)
-            evaluation.run(
-                log, vllm_engine.start_vllm, lambda done: bar.update(task, completed=done)
-            )
+        yield
     except RetrievalUnavailableError as error:
         _console.print(f"error: {error}", markup=False, style="red", soft_wrap=True)
         _console.print(_RESUME)
-        raise typer.Exit(_FAILED) from error
+        raise typer.Exit(FAILED) from error
     except KeyboardInterrupt:
         _console.print(f"stopped; {_RESUME}")
         raise typer.Exit(_INTERRUPTED) from None
     _console.print(f"{total:,} questions, {time.monotonic() - started:.0f} s in this run")
 
 
-def _progress() -> Progress:
+def progress_bar() -> Progress:
+    """A bar with the counts, the time and the time left."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -58,4 +72,5 @@ def _progress() -> Progress:
         TextColumn("left"),
         TimeRemainingColumn(),
         console=_console,
+        speed_estimate_period=_SPEED_SECONDS,
     )

@@ -3,11 +3,13 @@
 import asyncio
 import json
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -176,3 +178,36 @@ def serve() -> Iterator[Callable[..., LocalServer]]:
     yield start
     for server in servers:
         server.close()
+
+
+def make_checkpoint(run: Path, step: int, *, newest: bool = True) -> Path:
+    """The shards of a run's checkpoint of a step, without weights."""
+    actor = run / "checkpoints" / f"global_step_{step}" / "actor"
+    (actor / "huggingface").mkdir(parents=True)
+    (actor / "huggingface" / "config.json").write_text("{}")
+    (actor / "fsdp_config.json").write_text('{"world_size": 1}')
+    if newest:
+        (run / "checkpoints" / "latest_checkpointed_iteration.txt").write_text(str(step))
+    return actor
+
+
+@pytest.fixture(scope="session")
+def checkpoint() -> Callable[..., Path]:
+    return make_checkpoint
+
+
+@pytest.fixture
+def merger(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Takes the place of verl's merger: notes its commands and writes a config."""
+    commands: list[list[str]] = []
+
+    def run(command: Sequence[str], *, check: bool, **_: Any) -> None:
+        commands.append(list(command))
+        target = Path(command[command.index("--target_dir") + 1])
+        target.mkdir()
+        (target / "config.json").write_text("{}")
+        if "broken" in str(target):
+            raise subprocess.CalledProcessError(1, command)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return commands

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from search_r1.files import atomic_path
+from search_r1.files import atomic_path, fingerprint
 
 
 def test_the_target_appears_when_the_block_ends(tmp_path: Path) -> None:
@@ -27,3 +27,11 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
         write_half()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_large_file_is_told_apart_by_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "w.bin"
+    path.write_bytes(bytes(3 << 20))
+    before = fingerprint(tmp_path)
+    path.write_bytes(bytes((3 << 20) - 1) + b"x")
+    assert fingerprint(tmp_path) != before

@@ -1,50 +1,27 @@
+import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from search_r1.merge import find_actor, merge
+from search_r1.merge import MERGED_FROM, find_actor, merge, origin
 
-
-def checkpoint(run: Path, step: int, *, newest: bool = True) -> Path:
-    """A run's checkpoint of a step, without its weights."""
-    actor = run / "checkpoints" / f"global_step_{step}" / "actor"
-    actor.mkdir(parents=True)
-    (actor / "fsdp_config.json").write_text('{"world_size": 1}')
-    if newest:
-        (run / "checkpoints" / "latest_checkpointed_iteration.txt").write_text(str(step))
-    return actor
-
-
-@pytest.fixture
-def merger(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Takes the place of verl's merger: notes its commands and writes a config."""
-    commands: list[list[str]] = []
-
-    def run(command: Sequence[str], *, check: bool, **_: Any) -> None:
-        commands.append(list(command))
-        target = Path(command[command.index("--target_dir") + 1])
-        target.mkdir()
-        (target / "config.json").write_text("{}")
-        if "broken" in str(target):
-            raise subprocess.CalledProcessError(1, command)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    return commands
+Checkpoint = Callable[..., Path]
 
 
 @pytest.mark.parametrize(
     "part", ["", "checkpoints", "checkpoints/global_step_20", "checkpoints/global_step_20/actor"]
 )
-def test_the_actor_is_found_from_the_run_down(tmp_path: Path, part: str) -> None:
+def test_the_actor_is_found_from_the_run_down(
+    checkpoint: Checkpoint, tmp_path: Path, part: str
+) -> None:
     checkpoint(tmp_path, 3)
     newest = checkpoint(tmp_path, 20)
     assert find_actor(tmp_path / part) == newest
 
 
-def test_an_older_checkpoint_can_be_named(tmp_path: Path) -> None:
+def test_an_older_checkpoint_can_be_named(checkpoint: Checkpoint, tmp_path: Path) -> None:
     older = checkpoint(tmp_path, 3)
     checkpoint(tmp_path, 20)
     assert find_actor(tmp_path / "checkpoints" / "global_step_3") == older
@@ -66,7 +43,7 @@ def test_a_run_without_a_checkpoint_is_told_the_setting(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_word_for_the_newest_is_named(
-    tmp_path: Path, part: str, content: bytes, message: str
+    checkpoint: Checkpoint, tmp_path: Path, part: str, content: bytes, message: str
 ) -> None:
     checkpoint(tmp_path, 20)
     (tmp_path / "checkpoints" / "latest_checkpointed_iteration.txt").write_bytes(content)
@@ -74,7 +51,9 @@ def test_a_wrong_word_for_the_newest_is_named(
         find_actor(tmp_path / part)
 
 
-def test_the_folder_appears_once_it_is_whole(tmp_path: Path, merger: list[list[str]]) -> None:
+def test_the_folder_appears_once_it_is_whole(
+    checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]]
+) -> None:
     actor = checkpoint(tmp_path / "run", 3)
     output = tmp_path / "models" / "policy"
     assert merge(tmp_path / "run", output) == actor
@@ -84,7 +63,9 @@ def test_the_folder_appears_once_it_is_whole(tmp_path: Path, merger: list[list[s
     assert [path.name for path in output.parent.iterdir()] == ["policy"]
 
 
-def test_a_failed_merge_leaves_nothing(tmp_path: Path, merger: list[list[str]]) -> None:
+def test_a_failed_merge_leaves_nothing(
+    checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]]
+) -> None:
     checkpoint(tmp_path / "run", 3)
     output = tmp_path / "models" / "broken"
     with pytest.raises(subprocess.CalledProcessError):
@@ -92,8 +73,27 @@ def test_a_failed_merge_leaves_nothing(tmp_path: Path, merger: list[list[str]]) 
     assert list(output.parent.iterdir()) == []
 
 
-def test_what_is_there_is_never_replaced(tmp_path: Path, merger: list[list[str]]) -> None:
+def test_what_is_there_is_never_replaced(
+    checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]]
+) -> None:
     checkpoint(tmp_path / "run", 3)
     with pytest.raises(FileExistsError, match="remove it"):
         merge(tmp_path / "run", tmp_path)
     assert merger == []
+
+
+def test_a_merged_folder_says_what_it_was_made_of(
+    checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]]
+) -> None:
+    actor = checkpoint(tmp_path / "run", 30)
+    merge(tmp_path / "run", tmp_path / "policy")
+    said = json.loads((tmp_path / "policy" / MERGED_FROM).read_text())
+    assert said == origin(actor)
+    assert (said["checkpoint"], said["step"]) == (str(actor), 30)
+    assert said["files"].keys() == {"fsdp_config.json"}
+
+
+def test_a_checkpoint_of_another_name_has_no_step(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    actor = checkpoint(tmp_path, 3)
+    renamed = actor.parent.rename(tmp_path / "best") / "actor"
+    assert origin(renamed)["step"] is None

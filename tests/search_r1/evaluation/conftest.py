@@ -56,7 +56,8 @@ class FakeEngine:
         await asyncio.sleep(0)
         self.running -= 1
         text = "".join(map(chr, ids))
-        word = text.partition("Question: ")[2].partition("?")[0].split()[-1]
+        # A reading of passages is asked without a question in this form.
+        word = (text.partition("Question: ")[2].partition("?")[0].split() or ["none"])[-1]
         searched = "</information>" in text.partition("Question: ")[2]
         turn = f"<answer>{self.reply(word)}</answer>" if searched else f"<search>{word}</search>"
         return Generation(list(map(ord, turn))[:max_tokens])
@@ -69,6 +70,9 @@ class FakeEngine:
 class FakeLibrary:
     async def search(self, queries: Sequence[str], top_k: int) -> list[list[Passage]]:
         return [[PASSAGE] for _ in queries]
+
+    async def aclose(self) -> None:
+        pass
 
 
 def make_questions(count: int, source: str = "nq") -> list[Question]:

@@ -62,3 +62,21 @@ def test_two_processes_do_not_write_at_once(tmp_path: Path) -> None:
         pytest.raises(BlockingIOError, match="another process is writing"),
     ):
         AnswerLog(tmp_path / "log.jsonl")
+
+
+def test_a_row_that_the_check_refuses_is_named_with_its_fault(tmp_path: Path) -> None:
+    def check(row: object) -> None:
+        if row == {"id": "b"}:
+            raise ValueError("no field answer")
+
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{line('a')}\n{line('b')}\n")
+    with pytest.raises(ValueError, match=r"log\.jsonl:2: not an answer: no field answer; remove"):
+        AnswerLog(path, check)
+
+
+def test_a_second_answer_to_a_question_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{line('a')}\n{line('b')}\n{line('a')}\n")
+    with pytest.raises(ValueError, match=r"log\.jsonl:3: .*'a' has an answer in a line above"):
+        AnswerLog(path)

@@ -211,6 +211,43 @@ def test_a_broken_file_is_one_message(evaluate: Run, tmp_path: Path, name: str, 
     assert "; give another" in result.stderr or "; download" in result.stderr
 
 
+def test_a_model_is_asked_for(run: Run, tmp_path: Path, model: Path) -> None:
+    words = ["eval", "--data", tmp_path, "--output", tmp_path / "out"]
+    result = run(*words)
+    assert result.exit_code == 2
+    assert "model: give a Hugging Face folder, a run" in result.stderr
+    result = run(*words, model, "--policy", "sft=x")
+    assert result.exit_code == 2
+    assert "these go with --suite paper" in result.stderr
+
+
+def test_a_folder_that_is_no_model_is_one_message(run: Run, tmp_path: Path) -> None:
+    result = run("eval", tmp_path, "--data", tmp_path, "--output", tmp_path / "out")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "is no Hugging Face folder" in result.stderr
+
+
+def test_a_run_is_evaluated_by_its_newest_checkpoint(
+    evaluate: Run, model: Path, checkpoint: Callable[..., Path], merger: list[list[str]]
+) -> None:
+    (model / "config.json").unlink()
+    checkpoint(model, 20)
+    for _ in range(2):
+        result = evaluate("out")
+        assert result.exit_code == 0, result.output
+    assert len(merger) == 1
+
+
+def test_a_failed_merge_ends_with_its_own_message(
+    evaluate: Run, model: Path, checkpoint: Callable[..., Path], merger: list[list[str]]
+) -> None:
+    (model / "config.json").unlink()
+    checkpoint(model, 20)
+    result = evaluate("broken")
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+
+
 def test_help_teaches_the_files_and_examples(run: Run) -> None:
     text = run("eval", "--help").stdout
     assert all(word in text for word in ("trajectories.jsonl", "search-r1 merge", "• search-r1"))

@@ -12,7 +12,7 @@ import pytest
 from data_prep.questions import Question
 from search_r1.evaluation.config import EvalConfig
 from search_r1.evaluation.evaluate import Evaluation
-from search_r1.evaluation.methods import METHODS
+from search_r1.evaluation.methods import METHODS, NEVER_SEARCH
 from search_r1.evaluation.scores import Scores
 from search_r1.settings import SearchSettings
 from search_r1.view import read_records
@@ -86,7 +86,7 @@ def test_nothing_is_written_if_the_search_engine_does_not_answer(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"direct", "cot"}))
+@pytest.mark.parametrize("method", sorted(set(METHODS) - NEVER_SEARCH))
 def test_a_method_that_searches_needs_a_search_engine(
     config: Config, hub_tokenizer: Any, method: str, tmp_path: Path
 ) -> None:
@@ -95,7 +95,7 @@ def test_a_method_that_searches_needs_a_search_engine(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("method", ["direct", "cot"])
+@pytest.mark.parametrize("method", sorted(NEVER_SEARCH))
 def test_a_method_that_never_searches_needs_none(
     config: Config, hub_tokenizer: Any, method: str
 ) -> None:

@@ -8,15 +8,18 @@ import pytest
 
 from data_prep.questions import Question
 from search_r1.evaluation.config import EvalConfig
-from search_r1.evaluation.manifest import ask_health, describe, fingerprint, write_or_check
+from search_r1.evaluation.inputs import Inputs, ask_health
+from search_r1.evaluation.manifest import describe, write_or_check
 from search_r1.settings import SearchSettings
 
 Config = Callable[..., EvalConfig]
 ONE = [Question("nq/1", "Who?", ("x",), "nq")]
 
 
-def manifest(config: EvalConfig, prompt: str = "prompt") -> dict[str, Any]:
-    return describe(config, {config.data[0]: ONE}, ONE, prompt)
+def manifest(
+    config: EvalConfig, prompt: str = "prompt", health: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return describe(config, Inputs({config.data[0]: 1}, ONE, "hash", health), prompt)
 
 
 def test_it_says_what_the_answers_were_made_with(config: Config) -> None:
@@ -70,26 +73,15 @@ def test_another_model_prompt_or_question_is_an_error(config: Config, tmp_path: 
         write_or_check(tmp_path / "m.json", manifest(one))
 
 
-def test_a_large_file_is_told_apart_by_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "w.bin"
-    path.write_bytes(bytes(3 << 20))
-    before = fingerprint(tmp_path)
-    path.write_bytes(bytes((3 << 20) - 1) + b"x")
-    assert fingerprint(tmp_path) != before
-
-
 def test_a_server_without_health_has_none(serve: Callable[..., Any]) -> None:
     # The local server answers no GET.
     assert ask_health(serve({"body": {}}).url) is None
     assert ask_health("http://127.0.0.1:9/retrieve") is None
 
 
-def test_what_the_server_serves_is_part_of_the_settings(
-    config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_server_serves_is_part_of_the_settings(config: Config) -> None:
     health = {"status": "ready", "rows": 4, "encoder": {"model": "e5"}}
-    monkeypatch.setattr("search_r1.evaluation.manifest.ask_health", lambda _: health)
-    made = manifest(config(searchable=True))
+    made = manifest(config(searchable=True), health=health)
     assert made["settings"]["retriever"] == {"rows": 4, "encoder": {"model": "e5"}}
     assert made["about"]["health"] == health
 
@@ -122,7 +114,7 @@ def test_what_the_server_serves_is_part_of_the_settings(
             {"search": SearchSettings(observation_tokens=4032)},
             r"search\.observation_tokens: 4032 and answer_reserve_tokens 64 do not fit",
         ),
-        ({"model": Path("none")}, "model: none is no Hugging Face folder.*search-r1 merge"),
+        ({"model": Path("none")}, "model: none is no Hugging Face folder.*nor a checkpoint"),
     ],
 )
 def test_settings_out_of_range(config: Config, changes: dict[str, Any], message: str) -> None:
