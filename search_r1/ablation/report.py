@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from search_r1.ablation.record import Ablation
-from search_r1.ablation.results import FINAL, RunResult, Spread, VariantResult, read_results
+from search_r1.ablation.results import EM, FINAL, RunResult, Spread, VariantResult, read_results
 from search_r1.baselines.published import SOURCE
 from search_r1.files import write_lines
 from search_r1.metrics import number_text
@@ -21,11 +21,19 @@ DATA: Final = "report.json"
 
 PLOTS: Final = (
     Plot("Training reward", ("reward/score",)),
-    Plot("Validation, exact match", ("val/reward/em",), rate=True),
-    Plot("Response length, all tokens", ("tokens/response",)),
+    Plot("Validation, exact match", (EM,), rate=True),
     Plot("Searches per question", ("search/searches_per_question",)),
+    Plot("Response length, all tokens", ("tokens/response",)),
+    Plot("Response length, sampled tokens", ("tokens/sampled",)),
+    Plot("Entropy", ("actor/entropy",)),
 )
-_HEADS: Final = ("value", "runs", "questions", "best EM", *FINAL, "paper EM")
+_HEADS: Final = ("value", "runs", "EM", "best EM", "paper EM", *FINAL, "step", "questions")
+EXPLANATION: Final = (
+    "Numbers and curves are of the finished runs, or of all where none is finished. Numbers are of "
+    "the last validation after training, its step named; mean ± standard deviation over seeds "
+    "where there are several. Best EM is the highest of all validations after training, chosen on "
+    f"the questions it is measured on. Paper EM: {SOURCE}, of the model it names."
+)
 _NOTHING: Final = "-"
 
 
@@ -54,7 +62,7 @@ def write_report(ablation: Ablation, made: datetime) -> None:
         title=ablation.folder.name,
         command=ablation.command,
         notes=notes,
-        source=SOURCE,
+        explanation=EXPLANATION,
         sections=[_section(name, variants) for name, variants in axes.items()],
     )
     write_lines(ablation.folder / PAGE, [page])
@@ -69,10 +77,12 @@ def table_of(variants: Sequence[VariantResult]) -> PageTable:
         (
             variant.value,
             _states(variant.runs),
-            _questions(variant.runs),
+            _text(variant.final(EM)),
             _text(variant.best_em),
-            *(_text(variant.final(metric)) for metric in FINAL.values()),
             _published(variant),
+            *(_text(variant.final(metric)) for metric in FINAL.values()),
+            _numbers(run.last_validation for run in variant.counted),
+            _numbers(run.questions for run in variant.counted),
         )
         for variant in variants
     ]
@@ -80,7 +90,7 @@ def table_of(variants: Sequence[VariantResult]) -> PageTable:
 
 
 def _section(name: str, variants: Sequence[VariantResult]) -> AxisSection:
-    lines = [[run.log for run in variant.runs if run.log.steps] for variant in variants]
+    lines = [[run.log for run in variant.counted if run.log.steps] for variant in variants]
     longest = max((len(log.steps) for logs in lines for log in logs), default=0)
     values = [variant.value for variant in variants]
     drawings = draw_lines(PLOTS, lines)
@@ -103,9 +113,9 @@ def _states(runs: Sequence[RunResult]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 
-def _questions(runs: Sequence[RunResult]) -> str:
-    counts = sorted({run.questions for run in runs if run.questions is not None})
-    return " and ".join(f"{count:,}" for count in counts) or _NOTHING
+def _numbers(values: Iterable[int | None]) -> str:
+    known = sorted({value for value in values if value is not None})
+    return " and ".join(f"{value:,}" for value in known) or _NOTHING
 
 
 def _text(spread: Spread | None) -> str:
@@ -134,7 +144,7 @@ def _markdown(
         rules = ["---" if place < table.words else "---:" for place in range(len(table.heads))]
         yield f"\n## {name}\n"
         yield from (f"| {' | '.join(row)} |" for row in (table.heads, rules, *table.rows))
-    yield f"\nNumbers are of the last validation after training. paper EM: {SOURCE}."
+    yield f"\n{EXPLANATION}"
 
 
 def _data(axes: Mapping[str, Sequence[VariantResult]]) -> dict[str, Any]:
@@ -142,11 +152,11 @@ def _data(axes: Mapping[str, Sequence[VariantResult]]) -> dict[str, Any]:
 
 
 def _variant_data(variant: VariantResult) -> dict[str, Any]:
-    found = variant.published
+    found, metrics = variant.published, {"EM": EM, **FINAL}
     return {
         "value": variant.value,
         "runs": [_run_data(run) for run in variant.runs],
-        "final": {name: _spread_data(variant.final(metric)) for name, metric in FINAL.items()},
+        "final": {name: _spread_data(variant.final(metric)) for name, metric in metrics.items()},
         "best_em": _spread_data(variant.best_em),
         "published": {"em": found.average_em, "model": found.model} if found else None,
     }

@@ -16,7 +16,6 @@ from search_r1.run_report.settings import read_settings
 
 EM: Final = "val/reward/em"
 FINAL: Final = {
-    "EM": EM,
     "F1": "val/reward/f1",
     "searches": "val/search/searches_per_question",
     "valid actions": "val/search/valid_action_rate",
@@ -24,7 +23,7 @@ FINAL: Final = {
     "sampled tokens": "val/tokens/sampled",
     "masked share": "val/tokens/masked_share",
 }
-"""What is said of the last validation after training, by what a reader calls it."""
+"""What else is said of the last validation after training, by what a reader calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +106,19 @@ class VariantResult:
     value: str
     runs: tuple[RunResult, ...]
 
+    @property
+    def counted(self) -> list[RunResult]:
+        """The runs that numbers and curves are of: the finished ones, or all if none is."""
+        return [run for run in self.runs if run.exit_code == 0] or list(self.runs)
+
     def final(self, metric: str) -> Spread | None:
         """A metric of the last validations; None if no run has it."""
-        return _spread([run.final(metric) for run in self.runs])
+        return _spread([run.final(metric) for run in self.counted])
 
     @property
     def best_em(self) -> Spread | None:
         """The highest exact match of each run."""
-        return _spread([run.best_em for run in self.runs])
+        return _spread([run.best_em for run in self.counted])
 
     @property
     def published(self) -> Published | None:

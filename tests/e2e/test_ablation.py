@@ -44,14 +44,14 @@ def swept(workshop: Path, tiny_run: list[str], command: Callable[..., str]) -> S
 
 
 def test_both_runs_end_in_one_report(swept: Swept) -> None:
-    assert "| off | 1 finished | 8 |" in swept.said
-    assert "| on | 1 finished | 8 |" in swept.said
-    assert "0.343 (Qwen2.5-7B)" not in swept.said  # the paper's mask ablation is PPO's
+    assert "| off | 1 finished |" in swept.said
+    assert "| on | 1 finished |" in swept.said
     data = json.loads((swept.folder / DATA).read_text())
     for variant in data["axes"]["mask"]:
         logged = swept.metrics(f"mask-{variant['value']}")
         assert variant["final"]["EM"]["values"] == [logged[EM]]
-    assert (swept.folder / PAGE).read_text().count("<figure") == 4
+        assert [run["questions"] for run in variant["runs"]] == [8]
+    assert (swept.folder / PAGE).read_text().count("<figure") == 6
 
 
 def test_without_the_mask_passages_are_trained_and_messages_are_not(swept: Swept) -> None:
@@ -77,8 +77,8 @@ def test_every_run_learns_and_only_the_masked_one_compares_engine_and_trainer(
         assert ("training/rollout_probs_diff_mean" in metrics) is compares
 
 
-def test_the_same_command_trains_nothing_again(
-    swept: Swept, tiny_run: list[str], command: Callable[..., str]
-) -> None:
+def test_the_report_can_be_written_again(swept: Swept, command: Callable[..., str]) -> None:
+    (swept.folder / PAGE).unlink()
     said = command("ablate", "--report-only", swept.folder)
-    assert "| off | 1 finished | 8 |" in said
+    assert "| off | 1 finished |" in said
+    assert (swept.folder / PAGE).is_file()

@@ -23,13 +23,25 @@ def test_final_and_best_are_of_validations_after_training(made_ablation: Ablatio
     assert off.final(EM) is off.best_em is None
 
 
+def test_numbers_are_of_finished_runs_while_there_is_one(made_ablation: Ablation) -> None:
+    forget_end(made_ablation.folder_of("on-2"))
+    [on, _] = read_results(made_ablation)["mask"]
+    final = on.final(EM)
+    assert final is not None
+    assert final.values == (0.25,)
+    forget_end(made_ablation.folder_of("on-1"))
+    [on, _] = read_results(made_ablation)["mask"]
+    assert [run.name for run in on.counted] == ["on-1", "on-2"]
+
+
 def test_a_table_says_how_far_the_runs_are_and_what_the_paper_has(made_ablation: Ablation) -> None:
     results = read_results(made_ablation)
     on, off = table_of(results["mask"]).rows
-    assert on[:5] == ("on", "2 finished", "1,234", "0.625 ± 0.177", "0.500 ± 0.354")
-    assert on[-1] == "0.431 (Qwen2.5-7B)"
-    assert off[:5] == ("off", "1 failed at step 1 of 4", "-", "-", "-")
-    assert off[-1] == "0.343 (Qwen2.5-7B)"
+    paper = "0.431 (Qwen2.5-7B)"
+    assert on[:5] == ("on", "2 finished", "0.500 ± 0.354", "0.625 ± 0.177", paper)
+    assert on[-2:] == ("4", "1,234")
+    paper = "0.343 (Qwen2.5-7B)"
+    assert off[:5] == ("off", "1 failed at step 1 of 4", "-", "-", paper)
     [shared] = table_of(results["top_k"]).rows
     assert shared[3] == "0.500"  # of one seed there is no spread
 
@@ -62,7 +74,7 @@ def test_the_page_stands_alone_and_shows_every_axis(made_ablation: Ablation) -> 
 def test_markdown_and_json_say_the_same(made_ablation: Ablation) -> None:
     write_report(made_ablation, MADE)
     text = (made_ablation.folder / TEXT).read_text()
-    assert "| on | 2 finished | 1,234 | 0.625 ± 0.177 | 0.500 ± 0.354 |" in text
+    assert "| on | 2 finished | 0.500 ± 0.354 | 0.625 ± 0.177 | 0.431 (Qwen2.5-7B) |" in text
     data = json.loads((made_ablation.folder / DATA).read_text())
     on, off = data["axes"]["mask"]
     assert on["final"]["EM"]["values"] == [0.25, 0.75]
