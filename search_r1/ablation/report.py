@@ -143,8 +143,12 @@ def _markdown(
         table = table_of(variants)
         rules = ["---" if place < table.words else "---:" for place in range(len(table.heads))]
         yield f"\n## {name}\n"
-        yield from (f"| {' | '.join(row)} |" for row in (table.heads, rules, *table.rows))
+        yield from map(_markdown_row, (table.heads, rules, *table.rows))
     yield f"\n{EXPLANATION}"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
 def _data(axes: Mapping[str, Sequence[VariantResult]]) -> dict[str, Any]:
