@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from search_r1.ablation.command import ABLATE_EXAMPLES, ablate_command
 from search_r1.evaluation.command import EVAL_EXAMPLES, compare_command, eval_command
 from search_r1.examples import TRAIN_EXAMPLES
 from search_r1.exits import one_line_errors
@@ -78,6 +79,7 @@ def warm_start(context: typer.Context) -> None:
     alone(args=context.args, prog_name="search-r1 warm-start")
 
 
+app.command("ablate", epilog=ABLATE_EXAMPLES)(ablate_command)
 app.command("eval", epilog=EVAL_EXAMPLES)(eval_command)
 app.command("compare")(compare_command)
 app.command("report", epilog=REPORT_EXAMPLES)(report_command)

@@ -42,6 +42,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
     if not rows:
         return {}
     means = {name: fmean(row[field] for row in rows) for name, field in _MEANS.items()}
+    means["tokens/masked"] = fmean(_masked_tokens(row) for row in rows)
     return means | _rates(rows) | _reward_parts(rows) | _em_by_hops(rows) | _stop_reasons(rows)
 
 
@@ -87,8 +88,13 @@ def _rates(rows: Sequence[Row]) -> dict[str, float]:
         "search/valid_action_rate": _share(rows, "valid_actions", "turns"),
         "search/failed_search_rate": failed_search_rate(rows),
         "tokens/response": (inserted + sampled) / len(rows),
-        "tokens/masked_share": inserted / max(inserted + sampled, 1.0),
+        "tokens/masked_share": sum(map(_masked_tokens, rows)) / max(inserted + sampled, 1.0),
     }
+
+
+def _masked_tokens(row: Row) -> int:
+    # Rows stored before search.mask_retrieved existed have no count: all inserted was masked.
+    return int(row.get("masked_tokens", row["inserted_tokens"]))
 
 
 def _total(rows: Sequence[Row], field: str) -> float:

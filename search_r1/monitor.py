@@ -16,6 +16,13 @@ from search_r1.metrics import Row, failed_search_rate, step_line, summarise, val
 # Below verl's logger, which verl shields from what other libraries do to the root logger.
 logger = logging.getLogger("verl.search_r1.monitor")
 
+_ENGINE_AGAINST_TRAINER = (
+    "training/rollout_probs_diff",
+    "training/rollout_actor_probs",
+    "rollout_corr/",
+)
+"""verl's metrics of how the engine's log-probabilities differ from the trainer's."""
+
 RECORD = "record"
 """The reward's extra key that carries one trajectory's row, as JSON."""
 
@@ -43,6 +50,10 @@ class SearchMonitor:
     def _compute_metrics(
         self, batch: Any, metrics: dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
+        if not getattr(self.config.search, "mask_retrieved", True):
+            # They would count inserted tokens, of which the engine has no log-probability.
+            for name in [name for name in metrics if name.startswith(_ENGINE_AGAINST_TRAINER)]:
+                del metrics[name]
         super()._compute_metrics(batch, metrics, *args, **kwargs)  # type: ignore[misc]
         logger.info("%s", step_line(self.global_steps, metrics))
 

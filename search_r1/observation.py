@@ -27,6 +27,8 @@ class Insert:
     text: str
     token_ids: list[int]
     passages: tuple[Passage, ...] = ()
+    is_retrieved: bool = False
+    """Whether it is an information block, which answers a search, rather than a message."""
 
 
 NOTHING = Insert("", [])
@@ -61,7 +63,8 @@ def fit_passages(
 
 def fit_text(text: str, tokenizer: Tokenizer, max_tokens: int) -> Insert | None:
     """An information block that holds `text`; None if it is empty or over `max_tokens` tokens."""
-    return fit_message(_block(text), tokenizer, max_tokens) if text else None
+    block = fit_message(_block(text), tokenizer, max_tokens) if text else None
+    return block and replace(block, is_retrieved=True)
 
 
 def fit_message(message: str, tokenizer: Tokenizer, max_tokens: int) -> Insert | None:

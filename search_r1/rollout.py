@@ -183,7 +183,8 @@ class _Rollout:
 
     def _note(self, text: str, action: Action, sampled_tokens: int, reply: _Reply) -> None:
         insert = reply.insert
-        self.trajectory.append_inserted(insert.token_ids)
+        masked = self.settings.mask_retrieved or not insert.is_retrieved
+        self.trajectory.append_inserted(insert.token_ids, masked=masked)
         self.turns.append(
             Turn(
                 text,

@@ -59,7 +59,7 @@ _COUNTED: Final = {
     "generate_seconds": _NUMBER,
     "search_seconds": _NUMBER,
 }
-_ROW: Final = {**_VIEWED, **_COUNTED, "data_source": _TEXT}
+_ROW: Final = {**_VIEWED, **_COUNTED, "masked_tokens": _COUNT, "data_source": _TEXT}
 _TURN: Final = {
     "text": _TEXT,
     "action": _TEXT,

@@ -16,6 +16,12 @@ class SearchSettings(Budgets, RetrieverSettings):
 
     top_k: int = 3
     """Passages a search."""
+    mask_retrieved: bool = True
+    """Whether information blocks are masked out of every loss (paper, sections 3.1 and 5.4).
+
+    False trains on them as if the model had written them, which the paper does for comparison.
+    Messages of the system, such as that an action was invalid, were not retrieved: always masked.
+    """
 
     @classmethod
     def from_mapping(cls, section: Mapping[str, Any]) -> Self:
@@ -50,6 +56,10 @@ class SearchSettings(Budgets, RetrieverSettings):
         if isinstance(default, tuple):
             if not (isinstance(value, tuple) and value and all(isinstance(v, str) for v in value)):
                 raise TypeError(f"search.{name} must be a list of strings, not {value!r}")
+            return
+        if isinstance(default, bool):
+            if not isinstance(value, bool):
+                raise TypeError(f"search.{name} must be true or false, not {value!r}")
             return
         wanted = int if isinstance(default, int) else int | float
         if isinstance(value, bool) or not isinstance(value, wanted):

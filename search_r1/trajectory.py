@@ -56,7 +56,7 @@ class Budgets:
 
 @dataclass(slots=True)
 class Trajectory:
-    """A prompt and its response; the three response lists always have equal lengths.
+    """A prompt and its response; the four response lists always have equal lengths.
 
     The response ids are those the engine returned and those the system inserted, each exactly as
     it was when the engine saw it. Text is never encoded again.
@@ -65,7 +65,9 @@ class Trajectory:
     prompt_ids: list[int]
     response_ids: list[int] = field(default_factory=list)
     response_mask: list[int] = field(default_factory=list)
-    """1 where the model sampled the token, 0 where the system inserted it."""
+    """1 where the token is trained on: on every sampled one, and on inserted ones as asked."""
+    is_sampled: list[bool] = field(default_factory=list)
+    """Whether the model wrote the token; otherwise the system did."""
     logprobs: list[float] = field(default_factory=list)
     """Of the sampled tokens, as the engine reported them; 0.0 for inserted ones."""
     has_logprobs: bool = True
@@ -84,12 +86,17 @@ class Trajectory:
     @property
     def sampled_tokens(self) -> int:
         """How many response tokens the model wrote."""
-        return sum(self.response_mask)
+        return sum(self.is_sampled)
 
     @property
     def inserted_tokens(self) -> int:
         """How many response tokens the system wrote."""
-        return len(self.response_mask) - self.sampled_tokens
+        return len(self.is_sampled) - self.sampled_tokens
+
+    @property
+    def masked_tokens(self) -> int:
+        """How many response tokens nothing is trained on."""
+        return len(self.response_mask) - sum(self.response_mask)
 
     def append_sampled(self, ids: Sequence[int], logprobs: Sequence[float] | None) -> None:
         """Add what the model wrote.
@@ -103,27 +110,31 @@ class Trajectory:
             # One NaN would become the loss of the whole batch, and the update would be skipped.
             raise ValueError("the engine returned a log-probability that is not finite")
         self.has_logprobs = self.has_logprobs and (logprobs is not None or not ids)
-        self._append(ids, 1, logprobs)
+        self._append(ids, logprobs, is_sampled=True, mask=1)
 
-    def append_inserted(self, ids: Sequence[int]) -> None:
-        """Add what the system wrote."""
-        self._append(ids, 0, None)
+    def append_inserted(self, ids: Sequence[int], *, masked: bool = True) -> None:
+        """Add what the system wrote; unless it is masked, the losses count it as if sampled."""
+        self._append(ids, None, is_sampled=False, mask=int(not masked))
 
     def drop_trailing_inserted(self) -> int:
         """Take away inserted tokens at the end; returns how many.
 
         verl writes the score on the last response token and multiplies its advantage by the mask
-        there: behind an observation the reward would be lost.
+        there: behind a masked observation the reward would be lost, and behind any other it would
+        speak of a token that the model did not choose.
         """
-        kept = len(self.response_mask)
-        while kept and not self.response_mask[kept - 1]:
+        kept = len(self.is_sampled)
+        while kept and not self.is_sampled[kept - 1]:
             kept -= 1
-        dropped = len(self.response_mask) - kept
-        for column in (self.response_ids, self.response_mask, self.logprobs):
+        dropped = len(self.is_sampled) - kept
+        for column in (self.response_ids, self.response_mask, self.is_sampled, self.logprobs):
             del column[kept:]
         return dropped
 
-    def _append(self, ids: Sequence[int], mask: int, logprobs: Sequence[float] | None) -> None:
+    def _append(
+        self, ids: Sequence[int], logprobs: Sequence[float] | None, *, is_sampled: bool, mask: int
+    ) -> None:
         self.response_ids.extend(ids)
+        self.is_sampled.extend([is_sampled] * len(ids))
         self.response_mask.extend([mask] * len(ids))
         self.logprobs.extend(logprobs or [0.0] * len(ids))

@@ -49,4 +49,5 @@ class BaselineOutcome:
             "answer": self.answer,
             "sampled_tokens": self.sampled_tokens,
             "inserted_tokens": self.inserted_tokens,
+            "masked_tokens": self.inserted_tokens,
         }

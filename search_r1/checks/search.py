@@ -1,4 +1,4 @@
-"""The ``search:`` section, and that the rollout is ours."""
+"""The ``search:`` section, that the rollout is ours, and what may not stand beside it."""
 
 import ipaddress
 import re
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from omegaconf import DictConfig, OmegaConf
 
-from search_r1.checks.findings import Findings, Problem, as_list, select
+from search_r1.checks.findings import Findings, Note, Problem, as_list, select
 from search_r1.settings import SearchSettings
 
 _OURS = {
@@ -17,6 +17,10 @@ _OURS = {
     "trainer.use_v1": True,
 }
 """Settings without which no trajectory would search, or no monitor would see it."""
+
+_CORRECTION = "algorithm.rollout_correction"
+_NEEDS_THE_MASK = {"bypass_mode": "false", "rollout_is": "null", "rollout_rs": "null"}
+"""What of verl takes the engine's log-probabilities for those of all trained tokens."""
 
 
 def search_settings(config: DictConfig) -> SearchSettings:
@@ -54,6 +58,23 @@ def check_rollout(config: DictConfig) -> Findings:
         value = select(config, field)
         if wanted not in as_list(value):
             yield Problem(field, f"is {value!r}", str(wanted))
+    if not search_settings(config).mask_retrieved:
+        yield from _check_without_mask(config)
+
+
+def _check_without_mask(config: DictConfig) -> Findings:
+    for name, fix in _NEEDS_THE_MASK.items():
+        if select(config, f"{_CORRECTION}.{name}"):
+            message = (
+                "needs the engine's log-probability of every trained token, and with "
+                "search.mask_retrieved=false those that were inserted have none"
+            )
+            yield Problem(f"{_CORRECTION}.{name}", message, fix)
+    text = (
+        "false trains on what the searches returned as if the model had written it: an ablation; "
+        "how the engine's log-probabilities differ from the trainer's is not logged then"
+    )
+    yield Note("search.mask_retrieved", text, warning=True)
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,6 +1,6 @@
 """What an evaluation is: the words of `search-r1 eval`, checked when made."""
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +9,7 @@ from search_r1.evaluation.budget_check import check_range, check_search
 from search_r1.evaluation.json_files import read_object
 from search_r1.evaluation.methods import DEFAULT_METHOD, searches
 from search_r1.evaluation.model_source import ModelSource
+from search_r1.retriever import RetrieverSettings
 from search_r1.settings import SearchSettings
 from search_r1.trajectory import Budgets
 
@@ -80,9 +81,7 @@ class EvalConfig:
 
     def resources(self) -> dict[str, Any]:
         """What decides only how fast the answers come, as JSON data."""
-        client = {
-            name: value for name, value in asdict(self.search).items() if name not in _decisive()
-        }
+        client = {name: getattr(self.search, name) for name in _client()}
         names = ("concurrency", "tensor_parallel", "kv_cache_gib")
         return {name: getattr(self, name) for name in names} | {"client": client}
 
@@ -94,6 +93,10 @@ def _positions(model: Path) -> int | None:
         wrong = f"max_position_embeddings must be a whole number, not {positions!r}"
         raise ValueError(f"{path}: {wrong}; {_MODEL_FIX}")
     return positions
+
+
+def _client() -> list[str]:
+    return [field.name for field in fields(RetrieverSettings)]
 
 
 def _decisive() -> list[str]:

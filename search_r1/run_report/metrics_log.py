@@ -49,6 +49,15 @@ def read_metrics(run: Path) -> MetricsLog:
     return MetricsLog(dict(sorted(steps.items())), tuple(torn))
 
 
+def last_step(run: Path) -> int:
+    """The step that the newest start of a run logged last; 0 if none. Reads one line as JSON."""
+    for path in sorted((run / "metrics").glob("*.jsonl"), reverse=True)[:1]:
+        whole, _, _ = path.read_text(encoding="utf-8", errors="replace").rpartition("\n")
+        if line := whole.rpartition("\n")[2]:
+            return _parse(line, str(path))[0]
+    return 0
+
+
 def _continued(steps: dict[int, dict[str, float]], rows: Sequence[Step]) -> dict[int, Any]:
     # A resumed run first validates, which logs a row of its own for a step it trained before.
     first = min((step for step, _ in rows), default=None)

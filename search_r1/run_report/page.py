@@ -23,26 +23,25 @@ def write_page(target: Path, runs: Sequence[ReportRun], made: datetime) -> None:
 
 def render(runs: Sequence[ReportRun], made: datetime) -> str:
     """The page as HTML. All text of the runs is untrusted: it is escaped and made visible."""
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            made=f"{made:%Y-%m-%d %H:%M}",
-            runs=runs,
-            notes=[note for run in runs for note in run.notes],
-            drawings=plots.draw_all(runs),
-            read=tables.run_table(runs),
-            validations=tables.validation_table(runs),
-            failures=tables.failure_table(runs),
-            settings=tables.settings_table(runs),
-            meanings=MEANINGS,
-            colour=plots.run_colour,
-            dash=plots.run_dash,
-            window=plots.WINDOW,
-            is_smoothed=max(len(run.log.steps) for run in runs) > plots.MANY_STEPS,
-            shape=shape,
-        )
+    return render_template(
+        "page.html",
+        made,
+        runs=runs,
+        notes=[note for run in runs for note in run.notes],
+        drawings=plots.draw_all(runs),
+        read=tables.run_table(runs),
+        validations=tables.validation_table(runs),
+        failures=tables.failure_table(runs),
+        settings=tables.settings_table(runs),
+        meanings=MEANINGS,
+        is_smoothed=max(len(run.log.steps) for run in runs) > plots.MANY_STEPS,
+        shape=shape,
     )
+
+
+def render_template(name: str, made: datetime, **values: object) -> str:
+    """A page of this package's templates, with what every page needs."""
+    return _environment().get_template(name).render(made=f"{made:%Y-%m-%d %H:%M}", **values)
 
 
 def mark_golds(text: str, golds: Iterable[str]) -> Markup:
@@ -66,6 +65,11 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.filters["mark_golds"] = mark_golds
+    environment.globals |= {
+        "colour": plots.run_colour,
+        "dash": plots.run_dash,
+        "window": plots.WINDOW,
+    }
     return environment
 
 

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from search_r1.run_report.metrics_log import MetricsLog
 from search_r1.run_report.runs import ReportRun
 
 COLOURS: Final = 6
@@ -24,6 +25,9 @@ MANY_STEPS: Final = 100
 """A longer curve is drawn thinly, with its running mean over it."""
 WINDOW: Final = 15
 """Values in a running mean."""
+
+Curve = Sequence[tuple[int, float]]
+"""Step and value."""
 
 _MARKED_STEPS: Final = 30
 _INK: Final = "#010203"
@@ -76,10 +80,19 @@ class Drawing:
 
 def draw_all(runs: Sequence[ReportRun]) -> list[Drawing]:
     """Every plot of which a run has a value."""
+    return draw_lines(PLOTS, [[run.log] for run in runs])
+
+
+def draw_lines(plots: Sequence[Plot], lines: Sequence[Sequence[MetricsLog]]) -> list[Drawing]:
+    """Every plot of which a line has a value.
+
+    A line of several runs, such as seeds, is their mean wherever all have a value, on a band from
+    the least to the greatest.
+    """
     drawings = []
-    for plot in PLOTS:
-        curves = [run.log.curve(plot.names) for run in runs]
-        if any(curves):
+    for plot in plots:
+        curves = [[log.curve(plot.names) for log in logs] for logs in lines]
+        if any(any(several) for several in curves):
             drawings.append(Drawing(plot.title, _draw(plot, curves)))
     return drawings
 
@@ -94,7 +107,7 @@ def run_dash(number: int) -> str:
     return DASHES[number // COLOURS % len(DASHES)]
 
 
-def smoothed(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+def smoothed(curve: Curve) -> Curve:
     """The mean of each value and those around it, `WINDOW` in all; fewer at the two ends."""
     half = WINDOW // 2
     around = [curve[max(i - half, 0) : i + half + 1] for i in range(len(curve))]
@@ -104,12 +117,14 @@ def smoothed(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     ]
 
 
-def _draw(plot: Plot, curves: Sequence[Sequence[tuple[int, float]]]) -> Markup:
+def _draw(plot: Plot, lines: Sequence[Sequence[Curve]]) -> Markup:
     with mpl.rc_context(_STYLE | {"svg.hashsalt": plot.title}):
         figure = Figure(figsize=(4.6, 2.5), layout="constrained")
         axes = figure.add_subplot()
-        for number, curve in enumerate(curves):
-            _add_curve(axes, number, curve)
+        for number, curves in enumerate(lines):
+            if len(curves) > 1:
+                _add_band(axes, number, curves)
+            _add_curve(axes, number, mean_curve(curves))
         axes.set_xlabel("step")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if plot.rate:
@@ -117,7 +132,25 @@ def _draw(plot: Plot, curves: Sequence[Sequence[tuple[int, float]]]) -> Markup:
         return _for_page(_to_svg(figure))
 
 
-def _add_curve(axes: Axes, number: int, curve: Sequence[tuple[int, float]]) -> None:
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """The mean of curves at each step that all of them have."""
+    return [(step, fmean(values)) for step, values in _together(curves)]
+
+
+def _together(curves: Sequence[Curve]) -> list[tuple[int, list[float]]]:
+    known = [dict(curve) for curve in curves]
+    shared = set(known[0]).intersection(*known[1:]) if known else ()
+    return [(step, [values[step] for values in known]) for step in sorted(shared)]
+
+
+def _add_band(axes: Axes, number: int, curves: Sequence[Curve]) -> None:
+    together = _together(curves)
+    steps = [step for step, _ in together]
+    least, greatest = ([edge(values) for _, values in together] for edge in (min, max))
+    axes.fill_between(steps, least, greatest, color=_stand_in(number), alpha=0.15, linewidth=0)
+
+
+def _add_curve(axes: Axes, number: int, curve: Curve) -> None:
     style: dict[str, Any] = {"color": _stand_in(number), "linewidth": 1.6}
     if dash := run_dash(number):
         style["dashes"] = [float(length) for length in dash.split()]
@@ -129,7 +162,7 @@ def _add_curve(axes: Axes, number: int, curve: Sequence[tuple[int, float]]) -> N
     axes.plot(*_columns(curve), **style)
 
 
-def _columns(curve: Sequence[tuple[int, float]]) -> tuple[list[int], list[float]]:
+def _columns(curve: Curve) -> tuple[list[int], list[float]]:
     return [step for step, _ in curve], [value for _, value in curve]
 
 

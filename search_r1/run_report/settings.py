@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -42,6 +42,11 @@ def read_settings(run: Path) -> dict[str, str]:
         raise ValueError(f"{path}: not YAML: {reason}; mend it or move it away") from error
     if not isinstance(config, dict):
         raise ValueError(f"{path}: not a config but a list; mend it or move it away")
+    return settings_of(config)
+
+
+def settings_of(config: Mapping[Any, Any]) -> dict[str, str]:
+    """Every field of nested mappings by its dotted name."""
     return {name: str(value) for name, value in leaves(config)}
 
 

@@ -68,6 +68,12 @@ def succeed(*arguments: object, timeout: float = 300) -> str:
 
 
 @pytest.fixture(scope="session")
+def command() -> Callable[..., str]:
+    """Runs ``search-r1`` and gives what it said; a test fails if that does not end with 0."""
+    return succeed
+
+
+@pytest.fixture(scope="session")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("e2e")
 
@@ -188,28 +194,37 @@ def tiny_model(workshop: Path, random_llama: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def train(workshop: Path, world: Path, tiny_model: Path, server: Server) -> Iterator[Train]:
-    """Runs ``search-r1 train cpu_quickstart`` on the tiny model, with overrides.
+def tiny_run(world: Path, tiny_model: Path, server: Server) -> list[str]:
+    """A config and overrides: two steps of the tiny model in the world.
 
-    The tiny model knows nothing, so exact match alone would teach it nothing: format counts too.
+    It knows nothing, so exact match alone would teach it nothing: format counts too.
     """
+    return [
+        "cpu_quickstart",
+        f"data.train_files={world}/train.parquet",
+        f"data.val_files={world}/test.parquet",
+        f"actor_rollout_ref.model.path={tiny_model}",
+        f"search.urls=[{server.url}]",
+        "+reward.custom_reward_function.reward_kwargs.format=1.0",
+        "actor_rollout_ref.actor.optim.lr=1e-3",
+        "algorithm.rollout_correction.bypass_mode=false",
+        "trainer.total_training_steps=2",
+        "trainer.test_freq=2",
+        "trainer.rollout_data_dir=${output_dir}/rollouts",
+    ]
+
+
+@pytest.fixture(scope="session")
+def train(workshop: Path, tiny_run: list[str], server: Server) -> Iterator[Train]:
+    """Runs ``search-r1 train`` on the tiny model, with overrides."""
 
     def run(name: str, *overrides: str, url: str = server.url) -> Run:
         folder = workshop / name
         done = search_r1(
-            *("train", "cpu_quickstart"),
+            *("train", *tiny_run),
             f"trainer.experiment_name={name}",
             f"output_dir={folder}",
-            f"data.train_files={world}/train.parquet",
-            f"data.val_files={world}/test.parquet",
-            f"actor_rollout_ref.model.path={tiny_model}",
             f"search.urls=[{url}]",
-            "+reward.custom_reward_function.reward_kwargs.format=1.0",
-            "actor_rollout_ref.actor.optim.lr=1e-3",
-            "algorithm.rollout_correction.bypass_mode=false",
-            "trainer.total_training_steps=2",
-            "trainer.test_freq=2",
-            "trainer.rollout_data_dir=${output_dir}/rollouts",
             *overrides,
             timeout=900,
         )

@@ -91,6 +91,22 @@ BAD_SETTINGS: list[tuple[str, Sequence[str], Sequence[str]]] = [
     ("ppo", ["trainer.nnodes=2"], ["search.urls"]),
     ("ppo", ["trainer.nnodes=2", "search.urls=[http://localhost:1/r]"], ["search.urls"]),
     ("ppo", ["trainer.nnodes=2", "search.urls=['http://[::1]:1/r']"], ["search.urls"]),
+    ("ppo", ["search.mask_retrieved=1"], ["search.mask_retrieved"]),
+    (
+        "cpu_quickstart",
+        ["search.mask_retrieved=false"],
+        ["algorithm.rollout_correction.bypass_mode"],
+    ),
+    (
+        "ppo",
+        ["search.mask_retrieved=false", "algorithm.rollout_correction.rollout_is=token"],
+        ["algorithm.rollout_correction.rollout_is"],
+    ),
+    (
+        "ppo",
+        ["search.mask_retrieved=false", "algorithm.rollout_correction.rollout_rs=seq_mean_k1"],
+        ["algorithm.rollout_correction.rollout_rs"],
+    ),
     # GPUs and batches
     ("ppo", [f"{ROLLOUT}.tensor_model_parallel_size=3"], [f"{ROLLOUT}.tensor_model_parallel_size"]),
     (
@@ -482,6 +498,14 @@ def test_a_group_of_one_is_a_warning(check_config: Check) -> None:
     [note] = [note for note in report.notes if note.field == f"{ROLLOUT}.n"]
     assert note.warning
     assert "REINFORCE" in note.text
+
+
+def test_training_on_passages_is_a_warning(check_config: Check) -> None:
+    report = check_config("ppo", "search.mask_retrieved=false")
+    assert report.problems == ()
+    [note] = [note for note in report.notes if note.field == "search.mask_retrieved"]
+    assert note.warning
+    assert texts(check_config("ppo"), "search.mask_retrieved") == []
 
 
 def test_a_run_that_never_validates_is_a_warning(check_config: Check) -> None:

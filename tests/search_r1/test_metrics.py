@@ -41,6 +41,14 @@ def test_shares_are_over_all_tokens_turns_and_searches() -> None:
     assert metrics["search/failed_search_rate"] == 0.5
 
 
+def test_only_what_is_masked_counts_as_masked() -> None:
+    # A row without the count was stored when all that was inserted was masked.
+    metrics = summarise([row(masked_tokens=10), row()])
+    assert metrics["tokens/inserted"] == 70
+    assert metrics["tokens/masked"] == 40
+    assert metrics["tokens/masked_share"] == pytest.approx(80 / 200)
+
+
 def test_exact_match_by_hops_leaves_out_rows_that_name_none() -> None:
     wrong = {"score": 0.0, "em": 0.0}
     metrics = summarise([row(), row(reward_parts=wrong), row(hops=1), row(hops=0)])

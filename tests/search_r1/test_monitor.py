@@ -57,6 +57,9 @@ class Trainer:
         self.trained.append(batch)
         return batch
 
+    def _compute_metrics(self, batch: Batch, metrics: dict[str, Any]) -> None:
+        metrics["training/global_step"] = self.global_steps
+
     def _val_metrics_update(
         self,
         data_sources: list[str],
@@ -129,6 +132,24 @@ def test_a_failure_rate_at_the_limit_is_put_up_with(rows: list[dict[str, Any]]) 
     trainer = Monitored()
     trainer._balance_batch(Batch(4), {})  # 1 of 5
     assert len(trainer.trained) == 1
+
+
+@pytest.mark.parametrize("mask_retrieved", [True, False])
+def test_without_the_mask_engine_and_trainer_are_not_compared(
+    rows: list[dict[str, Any]], mask_retrieved: bool
+) -> None:
+    trainer, batch = Monitored(), Batch(4)
+    trainer.config.search.mask_retrieved = mask_retrieved
+    compared = {
+        "training/rollout_probs_diff_mean": 0.1,
+        "training/rollout_actor_probs_pearson_corr": 0.9,
+        "rollout_corr/kl": 0.1,
+    }
+    metrics: dict[str, Any] = compared | {"training/rollout_failure/evicted_samples": 0}
+    trainer._balance_batch(batch, metrics)
+    trainer._compute_metrics(batch, metrics)
+    assert {"training/rollout_failure/evicted_samples", "training/global_step"} <= set(metrics)
+    assert (set(compared) & set(metrics)) == (set(compared) if mask_retrieved else set())
 
 
 def validate(records: list[str | None], trainer: Monitored | None = None) -> dict[str, float]:

@@ -280,6 +280,32 @@ def test_a_failed_search_is_observed_counted_and_masked(world: Callable[..., Wor
     assert result.stop_reason == StopReason.ANSWERED
 
 
+@pytest.mark.parametrize("error", [None, RetrievalError("http://host", "down")])
+def test_without_the_mask_what_a_search_returned_is_trained_and_messages_are_not(
+    world: Callable[..., World], error: Exception | None
+) -> None:
+    w = world(SEARCH, NO_ACTION, ANSWER, error=error)
+    result = w.run(mask_retrieved=False)
+    observation = (
+        f"\n\n<information>{SEARCH_FAILED_TEXT}</information>\n\n" if error else OBSERVATION
+    )
+    spans = (SEARCH, 1), (observation, 1), (NO_ACTION, 1), (INVALID_ACTION_MESSAGE, 0), (ANSWER, 1)
+    expected = [mask for text, mask in spans for _ in range(w.count(text))]
+    assert result.trajectory.response_mask == expected
+    record = result.record()
+    assert record["inserted_tokens"] == w.count(observation) + w.count(INVALID_ACTION_MESSAGE)
+    assert record["masked_tokens"] == w.count(INVALID_ACTION_MESSAGE)
+
+
+def test_without_the_mask_no_trajectory_ends_on_an_observation(
+    world: Callable[..., World],
+) -> None:
+    w = world(SEARCH, "")
+    result = w.run(mask_retrieved=False)
+    assert result.trajectory.response_ids == w.engine.returned[0]
+    assert result.trajectory.response_mask == [1] * w.count(SEARCH)
+
+
 @pytest.mark.parametrize("error", [RetrievalUnavailableError("down"), RuntimeError("a bug")])
 def test_any_other_error_of_the_search_engine_propagates(
     world: Callable[..., World], error: Exception

@@ -33,6 +33,7 @@ def test_unknown_keys_are_refused_by_name() -> None:
         ({"max_searches": "4"}, "search.max_searches must be a whole number, not '4'"),
         ({"max_searches": 2.0}, "search.max_searches must be a whole number"),
         ({"top_k": True}, "search.top_k must be a whole number"),
+        ({"mask_retrieved": 0}, "search.mask_retrieved must be true or false, not 0"),
         ({"timeout_seconds": None}, "search.timeout_seconds must be a number, not None"),
         ({"urls": "http://a"}, "search.urls must be a list of strings"),
         ({"urls": []}, "search.urls must be a list of strings"),

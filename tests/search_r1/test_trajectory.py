@@ -19,6 +19,23 @@ def test_ids_mask_and_logprobs_grow_together() -> None:
     assert (trajectory.sampled_tokens, trajectory.inserted_tokens) == (3, 1)
 
 
+def test_an_insert_that_is_not_masked_is_trained_and_still_not_sampled() -> None:
+    trajectory = Trajectory([1])
+    trajectory.append_sampled([2], [-0.5])
+    trajectory.append_inserted([3, 4], masked=False)
+    trajectory.append_inserted([5])
+    trajectory.append_sampled([6], [-1.0])
+    trajectory.append_inserted([7, 8, 9], masked=False)
+    assert trajectory.response_mask == [1, 1, 1, 0, 1, 1, 1, 1]
+    assert trajectory.logprobs == [-0.5, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0]
+    assert (trajectory.sampled_tokens, trajectory.inserted_tokens) == (2, 6)
+    assert trajectory.masked_tokens == 1
+    assert trajectory.drop_trailing_inserted() == 3
+    assert trajectory.response_ids == [2, 3, 4, 5, 6]
+    assert trajectory.is_sampled == [True, False, False, False, True]
+    assert (trajectory.inserted_tokens, trajectory.masked_tokens) == (3, 1)
+
+
 def test_an_engine_without_logprobs_is_remembered() -> None:
     trajectory = Trajectory([1])
     trajectory.append_sampled([2], [-0.5])
@@ -66,24 +83,31 @@ def test_the_tighter_limit_gives_the_room() -> None:
     assert (tight.room(trajectory), tight.room_for_insert(trajectory)) == (-1, -3)
 
 
-SPANS = st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 9), max_size=4)))
+SPANS = st.lists(
+    st.tuples(
+        st.sampled_from(["sampled", "masked", "trained"]), st.lists(st.integers(0, 9), max_size=4)
+    )
+)
 
 
 @given(SPANS)
-def test_lengths_stay_equal_and_the_mask_is_one_exactly_on_sampled_ids(
-    spans: list[tuple[bool, list[int]]],
+def test_lengths_stay_equal_and_the_mask_is_zero_exactly_on_what_was_inserted_to_be_masked(
+    spans: list[tuple[str, list[int]]],
 ) -> None:
     trajectory = Trajectory([0])
-    expected: list[int] = []
-    for sampled, ids in spans:
-        if sampled:
+    kinds: list[str] = []
+    for kind, ids in spans:
+        if kind == "sampled":
             trajectory.append_sampled(ids, [-1.0] * len(ids))
         else:
-            trajectory.append_inserted(ids)
-        expected += [int(sampled)] * len(ids)
-    assert trajectory.response_mask == expected
-    assert trajectory.logprobs == [-1.0 * mask for mask in expected]
-    assert len(trajectory.response_ids) == len(expected)
+            trajectory.append_inserted(ids, masked=kind == "masked")
+        kinds += [kind] * len(ids)
+    assert trajectory.response_mask == [int(kind != "masked") for kind in kinds]
+    assert trajectory.is_sampled == [kind == "sampled" for kind in kinds]
+    assert trajectory.logprobs == [-1.0 * (kind == "sampled") for kind in kinds]
+    assert len(trajectory.response_ids) == len(kinds)
+    assert trajectory.masked_tokens == kinds.count("masked")
     trajectory.drop_trailing_inserted()
+    assert trajectory.is_sampled[-1:] in ([], [True])
     assert trajectory.response_mask[-1:] in ([], [1])
-    assert trajectory.sampled_tokens == sum(expected)
+    assert trajectory.sampled_tokens == kinds.count("sampled")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from search_r1.run_report.metrics_log import MetricsLog, read_metrics
+from search_r1.run_report.metrics_log import MetricsLog, last_step, read_metrics
 
 
 def write(run: Path, name: str, *rows: tuple[int, dict[str, object]], tail: str = "") -> Path:
@@ -79,3 +79,13 @@ def test_a_curve_takes_the_first_name_that_is_known() -> None:
     log = MetricsLog({1: {"a": 1.0}, 2: {"b": 2.0}, 3: {"a": 3.0, "b": 9.0}, 4: {"c": 4.0}})
     assert log.curve(["a", "b"]) == [(1, 1.0), (2, 2.0), (3, 3.0)]
     assert log.curve(["z"]) == []
+
+
+def test_the_last_step_is_that_of_the_newest_start(tmp_path: Path) -> None:
+    assert last_step(tmp_path) == 0
+    write(tmp_path, "20260101", (8, {}), (9, {}))
+    assert last_step(tmp_path) == 9
+    write(tmp_path, "20260102", (4, {}), tail='{"step": 5')
+    assert last_step(tmp_path) == 4
+    write(tmp_path, "20260103")
+    assert last_step(tmp_path) == 0

@@ -9,6 +9,8 @@ from search_r1.run_report.plots import (
     MANY_STEPS,
     PLOTS,
     draw_all,
+    draw_lines,
+    mean_curve,
     run_colour,
     run_dash,
     smoothed,
@@ -76,3 +78,18 @@ def test_every_colour_is_defined_for_light_and_dark() -> None:
 
 def test_titles_are_unique() -> None:
     assert len({plot.title for plot in PLOTS}) == len(PLOTS)
+
+
+def test_several_runs_are_one_line_of_means_where_all_have_a_value() -> None:
+    curves = [[(1, 0.0), (2, 1.0), (3, 5.0)], [(2, 0.5), (1, 1.0)]]
+    assert mean_curve(curves) == [(1, 0.5), (2, 0.75)]
+    assert mean_curve([]) == []
+
+
+def test_a_line_of_several_runs_lies_on_a_band() -> None:
+    one, other = (MetricsLog({s: {"reward/em": s / d} for s in (1, 2)}) for d in (4, 8))
+    [alone] = draw_lines(PLOTS, [[one]])
+    [both] = draw_lines(PLOTS, [[one, other], []])
+    assert "fill: var(--run-0); fill-opacity: 0.15" in both.svg
+    assert "fill-opacity: 0.15" not in alone.svg
+    assert "var(--run-1)" not in both.svg
