@@ -132,7 +132,7 @@ def test_composing_loads_nothing_heavy() -> None:
         ("search.timeout_seconds=nan", "search.timeout_seconds is nan, not finite"),
         ("~search.urls", "search.urls is gone"),
         ("cpu=null", "cpu.kv_cache_gib is gone"),
-        ("~search", "and 4 more"),
+        ("~search", "and 5 more"),
     ],
 )
 def test_an_override_keeps_the_type_of_its_field(override: str, message: str) -> None:
