@@ -115,6 +115,9 @@ def summary(
 def merge(
     checkpoint: Annotated[Path, typer.Argument(help="A run's folder, or one of its checkpoints.")],
     output: Annotated[Path, typer.Argument(help="The Hugging Face folder to write.")],
+    best: Annotated[
+        bool, typer.Option("--best", help="Of a run, the best validated one without an alarm.")
+    ] = False,
 ) -> None:
     """Turn a checkpoint into a Hugging Face folder; of a run, the newest."""
     import subprocess
@@ -123,7 +126,7 @@ def merge(
 
     with one_line_errors():
         try:
-            source = merge_checkpoint(checkpoint, output)
+            source = merge_checkpoint(checkpoint, output, best=best)
         except subprocess.CalledProcessError as error:
             raise typer.Exit(1) from error
     _out.print(f"{output}: merged from {source}", markup=False)

@@ -83,6 +83,7 @@ class RolloutResult:
             "invalid_actions": self.invalid_actions,
             "sampled_tokens": self.trajectory.sampled_tokens,
             "inserted_tokens": self.trajectory.inserted_tokens,
+            "mean_logprob": self.trajectory.mean_logprob,
             "generate_seconds": self.generate_seconds,
             "search_seconds": self.search_seconds,
             "transcript": [turn.record() for turn in self.turns],

@@ -80,6 +80,12 @@ class Trajectory:
         """How many response tokens the system wrote."""
         return len(self.response_mask) - self.sampled_tokens
 
+    @property
+    def mean_logprob(self) -> float | None:
+        """Per sampled token, as the engine reported them; None if it did not, or sampled none."""
+        sampled = self.sampled_tokens
+        return sum(self.logprobs) / sampled if self.has_logprobs and sampled else None
+
     def append_sampled(self, ids: Sequence[int], logprobs: Sequence[float] | None) -> None:
         """Add what the model wrote.
 

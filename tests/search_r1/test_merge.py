@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from search_r1.merge import find_actor, merge
+from search_r1.merge import find_actor, find_best, merge
+from search_r1.stability.checkpoints import BestCheckpoint
 
 
 def checkpoint(run: Path, step: int, *, newest: bool = True) -> Path:
@@ -97,3 +98,22 @@ def test_what_is_there_is_never_replaced(tmp_path: Path, merger: list[list[str]]
     with pytest.raises(FileExistsError, match="remove it"):
         merge(tmp_path / "run", tmp_path)
     assert merger == []
+
+
+def test_the_best_checkpoint_of_a_run_is_merged(tmp_path: Path, merger: list[list[str]]) -> None:
+    best = checkpoint(tmp_path, 3)
+    checkpoint(tmp_path, 20)
+    BestCheckpoint(3, 0.5, str(best.parent)).write(tmp_path)
+    assert merge(tmp_path, tmp_path / "out", best=True) == best
+    assert str(best) in merger[0]
+
+
+def test_a_run_without_a_best_checkpoint_is_told_why(tmp_path: Path) -> None:
+    checkpoint(tmp_path, 20)
+    with pytest.raises(
+        FileNotFoundError, match=r"no best_checkpoint\.json: .*merge without --best"
+    ):
+        find_best(tmp_path)
+    BestCheckpoint(3, 0.5, str(tmp_path / "checkpoints" / "global_step_3")).write(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"names step 3, but there is no .*fsdp_config"):
+        find_best(tmp_path)
