@@ -81,7 +81,8 @@ def remove_old(checkpoints: Path, keep: int, spared: Path | None) -> list[Path]:
         keep: At least 1. Age is the time of saving: after a rollback, later steps are older.
         spared: Is never removed, and does not count among the `keep`.
     """
-    folders = [folder for folder in checkpoints.glob("global_step_*") if folder != spared]
+    kept = spared and spared.resolve()
+    folders = [one for one in checkpoints.glob("global_step_*") if one.resolve() != kept]
     newest_first = sorted(folders, key=lambda folder: folder.stat().st_mtime, reverse=True)
     old = newest_first[keep:]
     for folder in old:

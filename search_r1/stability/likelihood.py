@@ -34,4 +34,5 @@ def likelihood_fall(
     kept = (mask.bool() & (advantages >= 0)).to(log_prob.dtype)
     change = (log_prob - old_log_prob) * kept
     has_fallen = change.detach().sum(dim=-1, keepdim=True) < 0
-    return (-change).clamp(min=0) * has_fallen
+    # Unlike clamp, whose gradient at 0 is 1: what has not moved is left alone.
+    return (-change).relu() * has_fallen

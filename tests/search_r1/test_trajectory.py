@@ -78,3 +78,13 @@ def test_lengths_stay_equal_and_the_mask_is_one_exactly_on_sampled_ids(
     trajectory.drop_trailing_inserted()
     assert trajectory.response_mask[-1:] in ([], [1])
     assert trajectory.sampled_tokens == sum(expected)
+
+
+def test_the_mean_logprob_is_of_sampled_tokens_alone() -> None:
+    trajectory = Trajectory([0])
+    assert trajectory.mean_logprob is None
+    trajectory.append_sampled([1, 2], [-1.0, -2.0])
+    trajectory.append_inserted([3, 4])
+    assert trajectory.mean_logprob == -1.5
+    trajectory.append_sampled([5], None)
+    assert trajectory.mean_logprob is None

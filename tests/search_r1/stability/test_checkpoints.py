@@ -63,6 +63,13 @@ def test_the_newest_are_kept_and_the_best_is_spared(tmp_path: Path) -> None:
     assert left(folder) == [10, 30, 40]
 
 
+def test_the_best_is_spared_under_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints(tmp_path / "saved", 10, 20)
+    monkeypatch.chdir(tmp_path)
+    remove_old(Path("saved"), keep=1, spared=tmp_path / "saved" / "global_step_10")
+    assert left(tmp_path / "saved") == [10, 20]
+
+
 def test_after_a_rollback_later_steps_are_the_older_ones(tmp_path: Path) -> None:
     folder = checkpoints(tmp_path, 10, 30, 40, 20)
     remove_old(folder, keep=1, spared=folder / "global_step_10")

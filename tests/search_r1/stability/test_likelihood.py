@@ -30,7 +30,12 @@ def test_only_fallen_tokens_of_fallen_good_trajectories_count() -> None:
     fall.sum().backward()
     assert new.grad is not None
     # Downhill is uphill for the log-probability of what has fallen, and of nothing else.
-    assert new.grad.tolist() == [[-1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, -1]]
+    assert new.grad.tolist() == [
+        [-1, 0, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+        [0, 0, -1],
+    ]  # 0 where it stood still
 
 
 def test_the_registered_loss_is_verls_plus_the_term() -> None:
