@@ -13,8 +13,8 @@ REPORT_EXAMPLES: Final = """
 The page holds, for all runs side by side: curves over the steps (training reward, response
 length, valid searches, entropy, KL, gradient norm, seconds), every alarm, every validation, how
 many answers are wrong and why (format, stopped early, misread, repeated query, bad query, not
-retrieved), and whole held-out trajectories, right and wrong. It needs no network and no other file. A run that
-is still going works.
+retrieved), and whole held-out trajectories, right and wrong. It needs no network and no other
+file. A run that is still going works.
 
 Examples:
 
