@@ -15,6 +15,7 @@ from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 
 from search_r1.check import Problem, Report, check
+from search_r1.checks.findings import as_list
 from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.config import ConfigError
 from search_r1.files import RUN_CONFIG, write_lines
@@ -102,7 +103,7 @@ def validate_with_verl(config: DictConfig) -> list[Problem]:
         problems += _refusal(section, omega_conf_to_dataclass, OmegaConf.select(config, section))
     estimator = config.algorithm.adv_estimator
     problems += _refusal("algorithm.adv_estimator", get_adv_estimator_fn, estimator)
-    import_external_libs(config.actor_rollout_ref.model.external_lib)
+    import_external_libs(as_list(config.actor_rollout_ref.model.external_lib))
     loss = config.actor_rollout_ref.actor.policy_loss.loss_mode
     loss_field = "actor_rollout_ref.actor.policy_loss.loss_mode"
     problems += _refusal(loss_field, get_policy_loss_fn, loss)

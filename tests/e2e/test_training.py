@@ -98,7 +98,7 @@ def test_the_alarms_of_a_healthy_run_are_there_and_quiet(grpo: Any, ppo: Any) ->
             assert metrics["alarm_value/non_finite"] == 0
             assert 0 <= metrics["alarm_value/ratio_tail"] < 0.01
             assert metrics["stability/update_skipped"] == 0
-            assert 0 < metrics["stability/searches"]
+            assert metrics["stability/searches"] > 0
             assert metrics["stability/sampled_logprob"] < 0
 
 

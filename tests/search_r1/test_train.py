@@ -26,7 +26,7 @@ def test_verl_takes_every_shipped_config(name: str, run_overrides: list[str]) ->
     assert "no problems" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["ppo", "grpo"])
+@pytest.mark.parametrize("name", ["ppo", "grpo", "cpu_quickstart"])
 def test_verl_takes_every_remedy(name: str, run_overrides: list[str]) -> None:
     remedies = sorted(path.stem for path in (config_folder() / "remedies").glob("*.yaml"))
     model = "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B"
