@@ -13,6 +13,7 @@ from uuid import uuid4
 from omegaconf import DictConfig, OmegaConf
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput, register
 
+import search_r1.policy_loss  # noqa: F401 - registers our losses wherever our agent loop is
 from search_r1.prompts import STOP_STRINGS, messages_of_row
 from search_r1.result import RolloutResult
 from search_r1.retriever import HttpRetriever

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from omegaconf import DictConfig
 
+from search_r1.checks.alarms import check_alarms
 from search_r1.checks.algorithm import check_algorithm
 from search_r1.checks.batches import check_batches
 from search_r1.checks.data import check_data
@@ -16,6 +17,7 @@ from search_r1.checks.findings import Finding, Findings, Note, Problem, select
 from search_r1.checks.model import PATH, check_model
 from search_r1.checks.numbers import check_numbers
 from search_r1.checks.rates import check_rates
+from search_r1.checks.remedies import check_remedies
 from search_r1.checks.run import check_run
 from search_r1.checks.search import check_rollout, check_search
 from search_r1.checks.sizes import longest_trajectory
@@ -28,7 +30,16 @@ __all__ = ["Note", "Problem", "Report", "check"]
 
 _FIRST = (check_numbers, check_rates, check_search)
 """The other checks compute with what these look at."""
-_CHECKS = (check_data, check_model, check_batches, check_algorithm, check_rollout, check_run)
+_CHECKS = (
+    check_data,
+    check_model,
+    check_batches,
+    check_algorithm,
+    check_rollout,
+    check_run,
+    check_alarms,
+    check_remedies,
+)
 _ROLLOUT = "actor_rollout_ref.rollout"
 
 

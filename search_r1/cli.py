@@ -117,12 +117,15 @@ def summary(
 def merge(
     checkpoint: Annotated[Path, typer.Argument(help="A run's folder, or one of its checkpoints.")],
     output: Annotated[Path, typer.Argument(help="The Hugging Face folder to write.")],
+    best: Annotated[
+        bool, typer.Option("--best", help="Of a run, the best validated one without an alarm.")
+    ] = False,
 ) -> None:
     """Turn a checkpoint into a Hugging Face folder; of a run, the newest."""
     from search_r1.merge import merge as merge_checkpoint
 
     with one_line_errors():
-        source = merge_checkpoint(checkpoint, output)
+        source = merge_checkpoint(checkpoint, output, best=best)
     _out.print(f"{output}: merged from {source}", markup=False)
 
 

@@ -20,6 +20,9 @@ from yaml import YAMLError  # type: ignore[import-untyped]
 from search_r1.config_types import type_problems
 from search_r1.platform import PLATFORM_NAME, cpu_environment
 
+METRICS_FILE = "VERL_FILE_LOGGER_PATH"
+"""verl's environment variable for the file of one start's metrics."""
+
 _SHOWN = 3
 _NOT_TO_TRAIN = {"base", "sft"}
 """What the others build on, and the config of verl's SFT trainer."""
@@ -88,7 +91,7 @@ def environment(config: DictConfig) -> dict[str, str]:
         "TENSORBOARD_DIR": f"{config.output_dir}/tensorboard",
         "WANDB_DIR": str(config.output_dir),
         # verl starts the file anew, so each start of a resumed run has its own.
-        "VERL_FILE_LOGGER_PATH": f"{config.output_dir}/metrics/{started}.jsonl",
+        METRICS_FILE: f"{config.output_dir}/metrics/{started}.jsonl",
     }
     if not _is_logged_in_to_wandb():
         defaults["WANDB_MODE"] = "offline"
@@ -134,8 +137,10 @@ def _finish(name: str, config: DictConfig) -> DictConfig:
         rollout = config.actor_rollout_ref.rollout
         if rollout.max_model_len is None:
             rollout.max_model_len = config.data.max_prompt_length + config.data.max_response_length
-        env_vars = config.ray_kwargs.ray_init.runtime_env.get("env_vars") or {}
-        config.ray_kwargs.ray_init.runtime_env.env_vars = environment(config) | dict(env_vars)
+        env_vars = dict(config.ray_kwargs.ray_init.runtime_env.get("env_vars") or {})
+        # A stored config names the metrics of its own start, which this one must not overwrite.
+        env_vars.pop(METRICS_FILE, None)
+        config.ray_kwargs.ray_init.runtime_env.env_vars = environment(config) | env_vars
     try:
         OmegaConf.resolve(config)
     except OmegaConfBaseException as error:

@@ -21,4 +21,9 @@ actor_rollout_ref.model.path=runs/smollm2`
 data.val_files=test.parquet actor_rollout_ref.model.path=Qwen/Qwen2.5-7B`
 
 * `search-r1 train my_config.yaml trainer.total_training_steps=100 --dry-run`
+
+Every step is watched for signs of a collapse. What an alarm does is a setting, such as
+`alarms.entropy_collapse.action=roll_back` (or log, lower_rate, stop; skip_update for a bad batch);
+a run that an alarm stops ends with exit code 3. Remedies are added and combined:
+`+remedies=clip_higher`, `+remedies=[truncated_is,kl_target]`.
 """

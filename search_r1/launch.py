@@ -1,7 +1,9 @@
 """From the words of ``search-r1 train`` to a run: described, checked or started."""
 
+import os
 import shlex
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,11 +12,14 @@ from rich.console import Console
 
 from search_r1.config import compose
 from search_r1.report import render_report
+from search_r1.stability.errors import AlarmStopError, RollBackError
 from search_r1.train import CheckFailedError, check_all, to_yaml
 from search_r1.train import train as start
 
 FINE = 0
 BAD_CONFIG = 2
+ALARM = 3
+"""An alarm stopped the run; its report is on standard error."""
 INTERRUPTED = 130
 
 
@@ -22,8 +27,13 @@ INTERRUPTED = 130
 class Run:
     """A composed config and the command that made it."""
 
-    command: str
+    words: tuple[str, ...]
     config: DictConfig
+
+    @property
+    def command(self) -> str:
+        """The command as a person types it."""
+        return shlex.join(["search-r1", "train", *self.words])
 
     @classmethod
     def compose(cls, config: str, overrides: Sequence[str]) -> Self:
@@ -32,8 +42,7 @@ class Run:
         Raises:
             ConfigError: they make no config.
         """
-        command = shlex.join(["search-r1", "train", config, *overrides])
-        return cls(command, compose(config, overrides))
+        return cls((config, *overrides), compose(config, overrides))
 
     def describe(self) -> str:
         """The command as a comment, and the whole resolved config: a YAML file that runs."""
@@ -50,10 +59,22 @@ def check(run: Run) -> int:
 
 
 def train(run: Run) -> int:
-    """Train to the end; return the exit code. What goes wrong while training is raised."""
+    """Train to the end; return the exit code. What goes wrong while training is raised.
+
+    A rollback replaces this process by one of the same command, which resumes from the checkpoint
+    that the alarm has chosen: a new process has nothing of the old one's Ray and CUDA.
+    """
     console = Console(stderr=True, highlight=False)
+    # Starting verl changes it; the metrics of a new start need a file of their own.
+    environment = dict(os.environ)
     try:
         start(run.config)
+    except RollBackError as error:
+        console.print(_cause(error), markup=False, style="yellow", soft_wrap=True)
+        return restart(run, environment)
+    except AlarmStopError as error:
+        console.print(_cause(error), markup=False, style="red", soft_wrap=True)
+        return ALARM
     except CheckFailedError as error:
         console.print(render_report(error.report))
         return BAD_CONFIG
@@ -61,3 +82,14 @@ def train(run: Run) -> int:
         console.print("stopped; the same command resumes from the newest checkpoint")
         return INTERRUPTED
     return FINE
+
+
+def restart(run: Run, environment: Mapping[str, str]) -> int:
+    """Run the command again in this process's place, from the newest checkpoint."""
+    command = [sys.executable, "-m", "search_r1", "train", *run.words, "trainer.resume_mode=auto"]
+    os.execve(sys.executable, command, dict(environment))  # noqa: S606 - no shell
+
+
+def _cause(error: Exception) -> str:
+    """What was raised in the trainer's process, without Ray's traceback of it."""
+    return str(getattr(error, "cause", error))

@@ -1,6 +1,6 @@
 """Turns a checkpoint of a run into a Hugging Face folder, with verl's own merger.
 
-Command: ``search-r1 merge runs/NAME models/NAME``.
+Command: ``search-r1 merge runs/NAME models/NAME``, with ``--best`` for the best checkpoint.
 """
 
 import json
@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from search_r1.files import fingerprint, write_lines
 from search_r1.platform import subprocess_environment
+from search_r1.stability.checkpoints import BEST_FILE, NEWEST_FILE, BestCheckpoint
 
 MERGED_FROM: Final = "merged_from.json"
 """In a merged folder: what it was made of, as `origin` says it."""
 
 _MARK = "fsdp_config.json"
-_NEWEST = "latest_checkpointed_iteration.txt"
 _NAME_ONE = "write there the step of a checkpoint that is whole, or merge its global_step_N"
 _CHECKPOINT = "global_step_"
 _SHOWN = 40
@@ -37,14 +37,36 @@ def find_actor(path: Path) -> Path:
         if (folder / _MARK).is_file():
             return folder
     raise FileNotFoundError(
-        f"{path} is neither a run with checkpoints/{_NEWEST} nor a checkpoint global_step_N; "
+        f"{path} is neither a run with checkpoints/{NEWEST_FILE} nor a checkpoint global_step_N; "
         "did the run save one (trainer.save_freq)?"
     )
 
 
+def find_best(run: Path) -> Path:
+    """The actor's shards of the run's best checkpoint.
+
+    Raises:
+        FileNotFoundError: no best checkpoint was chosen, or it is gone.
+        ValueError: the run's file about it is broken.
+    """
+    best = BestCheckpoint.read(run)
+    if best is None:
+        raise FileNotFoundError(
+            f"{run} has no {BEST_FILE}: no checkpoint was validated while the alarms were quiet "
+            "(trainer.save_freq and trainer.test_freq at the same step); merge without --best"
+        )
+    actor = Path(best.path) / "actor"
+    if not (actor / _MARK).is_file():
+        raise FileNotFoundError(
+            f"{run / BEST_FILE} names step {best.step}, but there is no {actor / _MARK}; "
+            "merge without --best, or a checkpoint by path"
+        )
+    return actor
+
+
 def _candidates(path: Path) -> Iterator[Path]:
     yield from (path, path / "actor")
-    for marker in (path / _NEWEST, path / "checkpoints" / _NEWEST):
+    for marker in (path / NEWEST_FILE, path / "checkpoints" / NEWEST_FILE):
         if marker.is_file():
             yield _newest(marker)
 
@@ -62,10 +84,15 @@ def _newest(marker: Path) -> Path:
     return actor
 
 
-def merge(checkpoint: Path, output: Path) -> Path:
+def merge(checkpoint: Path, output: Path, *, best: bool = False) -> Path:
     """Write the policy's weights (bfloat16), configuration and tokenizer into the folder `output`.
 
     The folder appears only once it is complete. Needs the memory of the whole model, no GPU.
+
+    Args:
+        checkpoint: A run's folder, or a checkpoint.
+        output: The folder to write.
+        best: Of a run, its best checkpoint rather than its newest.
 
     Returns:
         The folder of shards that was merged.
@@ -78,7 +105,7 @@ def merge(checkpoint: Path, output: Path) -> Path:
     """
     if output.exists():
         raise FileExistsError(f"{output} exists: remove it, or give another folder")
-    actor = find_actor(checkpoint)
+    actor = find_best(checkpoint) if best else find_actor(checkpoint)
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

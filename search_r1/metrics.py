@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from search_r1.stability.alarms import firing_text
+
 Row = Mapping[str, Any]
 
 _MARK = "search-r1 |"
@@ -63,7 +65,9 @@ def step_line(step: int, metrics: Mapping[str, Any]) -> str:
         for phase, names in _PHASES.items()
     }
     times = ", ".join(f"{phase} {value:.0f}" for phase, value in seconds.items() if value)
-    return f"{_MARK} step {step}: {_about_search(metrics)}; seconds: {times}"
+    alarms = firing_text(metrics)
+    warning = f"; ALARM {alarms}" if alarms else ""
+    return f"{_MARK} step {step}: {_about_search(metrics)}; seconds: {times}{warning}"
 
 
 def validation_line(step: int, count: int, metrics: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from search_r1.files import write_lines
 from search_r1.metrics import Row, failed_search_rate, step_line, summarise, validation_line
+from search_r1.stability.signals import row_signals
 
 # Below verl's logger, which verl shields from what other libraries do to the root logger.
 logger = logging.getLogger("verl.search_r1.monitor")
@@ -43,6 +44,7 @@ class SearchMonitor:
         rows = _rows_of(batch)
         self._require_search(rows, expected=self._trajectories_per_step())
         metrics.update(summarise(rows))
+        metrics.update(row_signals(rows, self.config.search.max_searches))
         # Trajectories arrive as they finish; mini-batches must not depend on that.
         batch.reorder(sorted(range(len(rows)), key=lambda i: _identity(rows[i])))
         return super()._balance_batch(batch, metrics=metrics)  # type: ignore[misc]

@@ -84,6 +84,7 @@ class RolloutResult:
             "sampled_tokens": self.trajectory.sampled_tokens,
             "inserted_tokens": self.trajectory.inserted_tokens,
             "masked_tokens": self.trajectory.masked_tokens,
+            "mean_logprob": self.trajectory.mean_logprob,
             "generate_seconds": self.generate_seconds,
             "search_seconds": self.search_seconds,
             "transcript": [turn.record() for turn in self.turns],

@@ -15,6 +15,7 @@ from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 
 from search_r1.check import Problem, Report, check
+from search_r1.checks.findings import as_list
 from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.config import ConfigError
 from search_r1.files import RUN_CONFIG, write_lines
@@ -49,7 +50,7 @@ def train(config: DictConfig) -> None:
     verl_runner = TaskRunnerV1.__ray_metadata__.modified_class
 
     class TaskRunner(verl_runner):  # type: ignore[misc, valid-type] # verl is not typed
-        """verl's task runner, with every trainer of its registry under our monitor."""
+        """verl's task runner, with every trainer of its registry under our monitor and guard."""
 
         def run(self, config: DictConfig) -> None:
             _monitor_trainers()
@@ -66,9 +67,11 @@ def _monitor_trainers() -> None:
     from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
 
     from search_r1.monitor import SearchMonitor
+    from search_r1.stability.guard import StabilityGuard
 
     for mode, trainer in TRAINER_REGISTRY.items():
-        TRAINER_REGISTRY[mode] = type(f"Monitored{trainer.__name__}", (SearchMonitor, trainer), {})
+        bases = (StabilityGuard, SearchMonitor, trainer)
+        TRAINER_REGISTRY[mode] = type(f"Monitored{trainer.__name__}", bases, {})
 
 
 def _ignore_rounding_in_groups() -> None:
@@ -97,8 +100,9 @@ def validate_with_verl(config: DictConfig) -> list[Problem]:
     """
     # verl reads its platform from the environment while it is imported.
     os.environ.update(config.ray_kwargs.ray_init.runtime_env.env_vars)
-    from verl.trainer.ppo.core_algos import get_adv_estimator_fn
+    from verl.trainer.ppo.core_algos import get_adv_estimator_fn, get_policy_loss_fn
     from verl.utils.config import omega_conf_to_dataclass, validate_config
+    from verl.utils.import_utils import import_external_libs
 
     config = config.copy()
     sections = ["actor_rollout_ref.actor", "actor_rollout_ref.rollout", "critic", "algorithm"]
@@ -111,6 +115,10 @@ def validate_with_verl(config: DictConfig) -> list[Problem]:
         problems += _refusal(section, omega_conf_to_dataclass, OmegaConf.select(config, section))
     estimator = config.algorithm.adv_estimator
     problems += _refusal("algorithm.adv_estimator", get_adv_estimator_fn, estimator)
+    import_external_libs(as_list(config.actor_rollout_ref.model.external_lib))
+    loss = config.actor_rollout_ref.actor.policy_loss.loss_mode
+    loss_field = "actor_rollout_ref.actor.policy_loss.loss_mode"
+    problems += _refusal(loss_field, get_policy_loss_fn, loss)
     if not problems:
         needs = needs_reference(config), needs_critic(config)
         problems += _refusal("config", validate_config, config, *needs)

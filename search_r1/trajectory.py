@@ -98,6 +98,12 @@ class Trajectory:
         """How many response tokens nothing is trained on."""
         return len(self.response_mask) - sum(self.response_mask)
 
+    @property
+    def mean_logprob(self) -> float | None:
+        """Per sampled token, as the engine reported them; None if it did not, or sampled none."""
+        sampled = self.sampled_tokens
+        return sum(self.logprobs) / sampled if self.has_logprobs and sampled else None
+
     def append_sampled(self, ids: Sequence[int], logprobs: Sequence[float] | None) -> None:
         """Add what the model wrote.
 

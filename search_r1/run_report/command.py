@@ -11,10 +11,10 @@ from search_r1.exits import one_line_errors
 
 REPORT_EXAMPLES: Final = """
 The page holds, for all runs side by side: curves over the steps (training reward, response
-length, valid searches, entropy, KL, gradient norm, seconds), every validation, how many answers
-are wrong and why (format, stopped early, misread, repeated query, bad query, not retrieved), and
-whole held-out trajectories, right and wrong. It needs no network and no other file. A run that
-is still going works.
+length, valid searches, entropy, KL, gradient norm, seconds), every alarm, every validation, how
+many answers are wrong and why (format, stopped early, misread, repeated query, bad query, not
+retrieved), and whole held-out trajectories, right and wrong. It needs no network and no other
+file. A run that is still going works.
 
 Examples:
 

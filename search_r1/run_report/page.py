@@ -31,6 +31,7 @@ def render(runs: Sequence[ReportRun], made: datetime) -> str:
         drawings=plots.draw_all(runs),
         read=tables.run_table(runs),
         validations=tables.validation_table(runs),
+        alarms=tables.alarm_table(runs),
         failures=tables.failure_table(runs),
         settings=tables.settings_table(runs),
         meanings=MEANINGS,

@@ -12,6 +12,7 @@ from search_r1.run_report.failures import Failure, classify
 from search_r1.run_report.metrics_log import MetricsLog, read_metrics
 from search_r1.run_report.samples import Samples, draw_samples
 from search_r1.run_report.settings import read_settings
+from search_r1.stability.events import Event, read_events
 from search_r1.summary import read_trajectories, validation_files
 
 _EXAMPLE: Final = "give a run's output_dir, for example runs/NAME"
@@ -39,6 +40,7 @@ class ReportRun:
     validations: Sequence[Validation]
     samples: Samples
     """Of the last validation."""
+    alarms: Sequence[Event] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -78,9 +80,8 @@ def _read_run(folder: Path, name: str, count: int, seed: int) -> ReportRun:
         rows = read_trajectories(path, SUMMARISED, ("retrieval_hit",))
         validations.append(_validation(path, rows))
         samples = draw_samples(rows, count, seed)
-    return ReportRun(
-        name, folder, read_metrics(folder), read_settings(folder), validations, samples
-    )
+    log, settings, alarms = read_metrics(folder), read_settings(folder), read_events(folder)
+    return ReportRun(name, folder, log, settings, validations, samples, alarms)
 
 
 def _validation_files(folder: Path) -> list[Path]:

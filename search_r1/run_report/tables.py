@@ -60,6 +60,23 @@ def validation_table(runs: Sequence[ReportRun]) -> PageTable:
     return PageTable(("run", "validation", "questions", *columns), rows, words=2)
 
 
+def alarm_table(runs: Sequence[ReportRun]) -> PageTable:
+    """Every alarm of the runs in the order they began, those before a rollback too."""
+    rows = [
+        (
+            run.name,
+            one.alarm,
+            f"step {one.step}",
+            f"begins: {one.action.replace('_', ' ')}" if one.begins else "ends",
+            number_text(one.measured),
+            number_text(one.limit),
+        )
+        for run in runs
+        for one in run.alarms
+    ]
+    return PageTable(("run", "alarm", "when", "what", "measured", "limit"), rows, words=4)
+
+
 def failure_table(runs: Sequence[ReportRun]) -> PageTable:
     """How many trajectories of each run's first and last validation are of each class."""
     shown = [(run, one) for run in runs for one in _first_and_last(run.validations)]

@@ -13,6 +13,9 @@ import pytest
 
 from search_r1.config import compose
 from search_r1.files import RUN_CONFIG
+from search_r1.stability.catalogue import DETECTORS
+from search_r1.stability.checkpoints import BestCheckpoint
+from search_r1.stability.state import read_state
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +86,28 @@ def test_a_group_shares_a_question_and_every_session_is_there(grpo: Any) -> None
     sessions = {identity(row) for row in rows}
     assert len(rows) == len(sessions) == 4 * 5
     assert len({row["id"] for row in rows}) == 4
+
+
+def test_the_alarms_of_a_healthy_run_are_there_and_quiet(grpo: Any, ppo: Any) -> None:
+    for run in (grpo, ppo):
+        for step in (1, 2):
+            metrics = run.metrics()[step]
+            alarms = numbers(metrics, "alarm/")
+            assert set(alarms) == {f"alarm/{name}" for name in DETECTORS}
+            assert sum(alarms.values()) == 0
+            assert metrics["alarm_value/non_finite"] == 0
+            assert 0 <= metrics["alarm_value/ratio_tail"] < 0.01
+            assert metrics["stability/update_skipped"] == 0
+            assert metrics["stability/searches"] > 0
+            assert metrics["stability/sampled_logprob"] < 0
+
+
+def test_the_validated_checkpoint_is_the_best_one(grpo: Any) -> None:
+    best = BestCheckpoint.read(grpo.folder)
+    assert best is not None
+    assert (best.step, best.em) == (2, grpo.metrics()[2]["val/reward/em"])
+    assert (Path(best.path) / "actor").is_dir()
+    assert read_state(Path(best.path)).detectors["non_finite"].recent == (0.0,)
 
 
 def test_a_validation_leaves_its_trajectories(grpo: Any) -> None:

@@ -111,6 +111,19 @@ def test_every_worker_gets_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     assert variables["WANDB_DIR"] == "/elsewhere"
 
 
+def test_a_stored_config_does_not_write_over_the_metrics_of_its_own_start(tmp_path: Path) -> None:
+    config = compose("ppo", [*REQUIRED, f"output_dir={tmp_path}"])
+    variables = "ray_kwargs.ray_init.runtime_env.env_vars"
+    first = f"{tmp_path}/metrics/20260101T000000.jsonl"
+    OmegaConf.update(config, f"{variables}.VERL_FILE_LOGGER_PATH", first)
+    OmegaConf.update(config, f"{variables}.MINE", "1", force_add=True)
+    OmegaConf.save(config, tmp_path / "config.yaml")
+    again = compose(str(tmp_path / "config.yaml")).ray_kwargs.ray_init.runtime_env.env_vars
+    assert Path(again["VERL_FILE_LOGGER_PATH"]).parent == tmp_path / "metrics"
+    assert "20260101T000000" not in again["VERL_FILE_LOGGER_PATH"]
+    assert again["MINE"] == "1"
+
+
 def test_composing_loads_nothing_heavy() -> None:
     code = (
         "import sys; from search_r1.config import compose;"

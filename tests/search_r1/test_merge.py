@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from search_r1.merge import MERGED_FROM, find_actor, merge, origin
+from search_r1.merge import MERGED_FROM, find_actor, find_best, merge, origin
+from search_r1.stability.checkpoints import BestCheckpoint
 
 Checkpoint = Callable[..., Path]
 
@@ -97,3 +98,26 @@ def test_a_checkpoint_of_another_name_has_no_step(checkpoint: Checkpoint, tmp_pa
     actor = checkpoint(tmp_path, 3)
     renamed = actor.parent.rename(tmp_path / "best") / "actor"
     assert origin(renamed)["step"] is None
+
+
+def test_the_best_checkpoint_of_a_run_is_merged(
+    checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]]
+) -> None:
+    best = checkpoint(tmp_path, 3)
+    checkpoint(tmp_path, 20)
+    BestCheckpoint(3, 0.5, str(best.parent)).write(tmp_path)
+    assert merge(tmp_path, tmp_path / "out", best=True) == best
+    assert str(best) in merger[0]
+
+
+def test_a_run_without_a_best_checkpoint_is_told_why(
+    checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    checkpoint(tmp_path, 20)
+    with pytest.raises(
+        FileNotFoundError, match=r"no best_checkpoint\.json: .*merge without --best"
+    ):
+        find_best(tmp_path)
+    BestCheckpoint(3, 0.5, str(tmp_path / "checkpoints" / "global_step_3")).write(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"names step 3, but there is no .*fsdp_config"):
+        find_best(tmp_path)

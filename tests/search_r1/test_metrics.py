@@ -100,6 +100,11 @@ def test_a_step_in_one_line() -> None:
     )
 
 
+def test_a_step_names_the_alarms_that_last() -> None:
+    alarms = {"alarm/repetition": 1.0, "alarm_value/repetition": 0.41234, "alarm/non_finite": 0.0}
+    assert step_line(3, summarise([row()]) | alarms).endswith("; ALARM repetition 0.412")
+
+
 def test_a_validation_in_one_line() -> None:
     line = validation_line(10, 1, summarise([row()]))
     assert line.startswith("search-r1 | validation at step 10, n=1: EM 1.000")

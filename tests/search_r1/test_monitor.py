@@ -27,6 +27,7 @@ def row(name: str, session: int = 0, searches: int = 1, failed: int = 0) -> dict
         "generate_seconds": 1.0,
         "search_seconds": 0.1,
         "reward_parts": {"score": 1.0, "em": 1.0},
+        "transcript": [{"text": "<think> it is so </think><search> a </search>"}],
     }
 
 
@@ -46,7 +47,9 @@ class Trainer:
     def __init__(self) -> None:
         self.global_steps = 3
         self.config = SimpleNamespace(
-            search=SimpleNamespace(max_failure_rate=0.2, urls=["http://127.0.0.1:9/retrieve"]),
+            search=SimpleNamespace(
+                max_failure_rate=0.2, urls=["http://127.0.0.1:9/retrieve"], max_searches=4
+            ),
             data=SimpleNamespace(train_batch_size=2),
             trainer=SimpleNamespace(validation_data_dir=None),
             actor_rollout_ref=SimpleNamespace(rollout=SimpleNamespace(n=2)),
@@ -94,6 +97,7 @@ def test_a_batch_is_measured_and_put_in_an_order_of_its_own(rows: list[dict[str,
     ]
     assert metrics["reward/em"] == 1.0
     assert metrics["tokens/masked_share"] == 0.75
+    assert metrics["stability/search_load"] == 0.25
     assert trainer.trained == [batch]
 
 

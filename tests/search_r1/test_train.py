@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from search_r1.check import Report
-from search_r1.config import shipped_configs
+from search_r1.config import config_folder, shipped_configs
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +29,22 @@ def test_verl_takes_every_shipped_config(name: str, run_overrides: list[str]) ->
     assert "no problems" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["ppo", "grpo", "cpu_quickstart"])
+def test_verl_takes_every_remedy(name: str, run_overrides: list[str]) -> None:
+    remedies = sorted(path.stem for path in (config_folder() / "remedies").glob("*.yaml"))
+    model = "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B"
+    done = check(name, *run_overrides, model, f"+remedies=[{','.join(remedies)}]")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no problems" in done.stdout
+
+
 def test_verls_refusals_name_their_section(run_overrides: list[str]) -> None:
     done = check(
         "ppo",
         *run_overrides,
         "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B",
         "actor_rollout_ref.actor.loss_agg_mode=median",
+        "actor_rollout_ref.actor.policy_loss.loss_mode=wish",
         "+actor_rollout_ref.rollout.no_such_setting=1",
         "algorithm.adv_estimator=guess",
     )
@@ -44,6 +54,7 @@ def test_verls_refusals_name_their_section(run_overrides: list[str]) -> None:
         "no_such_setting",
         "actor_rollout_ref.rollout",
         "algorithm.adv_estimator",
+        "policy_loss.loss_mode",
     ):
         assert part in done.stdout
     assert "Traceback" not in done.stderr

@@ -111,3 +111,13 @@ def test_lengths_stay_equal_and_the_mask_is_zero_exactly_on_what_was_inserted_to
     assert trajectory.is_sampled[-1:] in ([], [True])
     assert trajectory.response_mask[-1:] in ([], [1])
     assert trajectory.sampled_tokens == kinds.count("sampled")
+
+
+def test_the_mean_logprob_is_of_sampled_tokens_alone() -> None:
+    trajectory = Trajectory([0])
+    assert trajectory.mean_logprob is None
+    trajectory.append_sampled([1, 2], [-1.0, -2.0])
+    trajectory.append_inserted([3, 4])
+    assert trajectory.mean_logprob == -1.5
+    trajectory.append_sampled([5], None)
+    assert trajectory.mean_logprob is None

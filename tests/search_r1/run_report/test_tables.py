@@ -3,11 +3,25 @@ from typing import Any
 
 from search_r1.run_report.runs import read_runs
 from search_r1.run_report.tables import (
+    alarm_table,
     failure_table,
     run_table,
     settings_table,
     validation_table,
 )
+from search_r1.stability.events import Event, append_events
+
+
+def test_alarms_in_the_order_they_began(made_run: Any) -> None:
+    run = made_run("ppo")
+    first = Event(7, "equal_groups", begins=True, measured=0.95, limit=0.9, action="roll_back")
+    second = Event(9, "equal_groups", begins=False, measured=0.5, limit=0.72, action="roll_back")
+    append_events(run, [first, second])
+    table = alarm_table(read_runs([run, made_run("grpo")], 1, 0))
+    assert table.rows == [
+        ("ppo", "equal_groups", "step 7", "begins: roll back", "0.950", "0.900"),
+        ("ppo", "equal_groups", "step 9", "ends", "0.500", "0.720"),
+    ]
 
 
 def test_validations_stand_side_by_side(made_run: Any) -> None:
