@@ -38,32 +38,32 @@ def print_plan(
     measured = json.loads((files("data_prep") / MEASURED).read_text())
     Console().print(plan_table(rows, dimension, given, measured))
     say(
-        f"The passages take {_gib(corpus_bytes(rows))} GiB more on disk (100 words each). In "
-        "memory: what searches touch; mapped files share it over processes. Recall@3 against "
-        f"flat at {measured['rows']:,} made vectors of dimension {measured['dimension']}, "
-        f"{measured['date']}: {measured['command']}"
+        "memory: what any search may touch; several servers of one folder share it.\n"
+        "on disk only: exact vectors, of which a search reads its candidates' rows.\n"
+        f"The passages take {_gib(corpus_bytes(rows))} GiB more on disk, at 100 words each, and "
+        f"while encoding the vectors {_gib(rows * dimension * 2)} in half precision (flat: twice "
+        "that).\n"
+        f"recall@3: against flat, over {measured['rows']:,} made vectors of dimension "
+        f"{measured['dimension']}, {measured['date']}: {measured['command']}"
     )
 
 
 def plan_table(
     rows: int, dimension: int, given: BuildParameters, measured: dict[str, Any]
 ) -> Table:
-    """A line for each type: GiB of disk, memory and GPU memory, parameters, measured recall."""
+    """A line for each type: GiB of disk, memory and GPU memory, and measured recall."""
     table = Table(title=f"{rows:,} passages, dimension {dimension}; GiB")
-    table.add_column("type")
-    for name in ("disk", "in memory", "read on demand", "to build", "GPUs", "recall@3"):
+    table.add_column("type", no_wrap=True)
+    for name in ("disk", "memory", "on disk only", "to build", "GPUs", "recall@3"):
         table.add_column(name, justify="right")
-    table.add_column("parameters", overflow="fold")
+    used: dict[str, object] = {}
     for type_ in IndexType:
         parameters = build_parameters(type_, rows, dimension, _own(given, type_, rows, dimension))
-        size = index_size(type_, rows, dimension, parameters)
+        used |= parameters.model_dump(exclude_none=True, exclude={"train_rows", "seed"})
         recall = measured["types"].get(type_, {}).get("recall_at_3")
-        table.add_row(
-            str(type_),
-            *_sizes(size),
-            "-" if recall is None else f"{recall:.3f}",
-            _words(parameters),
-        )
+        sizes = _sizes(index_size(type_, rows, dimension, parameters))
+        table.add_row(str(type_), *sizes, "-" if recall is None else f"{recall:.3f}")
+    table.caption = ", ".join(f"{name.replace('_', '-')} {value:,}" for name, value in used.items())
     return table
 
 
@@ -82,11 +82,6 @@ def _sizes(size: IndexSize) -> Iterator[str]:
 
 def _gib(size: int) -> str:
     return f"{size / _GIB:,.1f}"
-
-
-def _words(parameters: BuildParameters) -> str:
-    given = parameters.model_dump(exclude_none=True)
-    return ", ".join(f"{name.replace('_', '-')} {value:,}" for name, value in given.items())
 
 
 def _count(corpus: Path | None) -> int:

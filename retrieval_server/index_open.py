@@ -57,6 +57,8 @@ def open_vector_index(
         folder / INDEX_FILE, manifest.backend, manifest.search, vectors, memory_map=memory_map
     )
     _check_index(index, manifest)
+    if vectors is not None:
+        manifest.check_rows(VECTORS_FILE, len(vectors))
     if gpu:
         return GpuFlatIndex(index, manifest.backend)
     if vectors is not None and manifest.backend.re_ranks:

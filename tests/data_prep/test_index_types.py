@@ -1,6 +1,7 @@
 """Every type of index: resumed to the same bytes, made from another, as large as planned."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,11 +15,11 @@ from data_prep.index_encode import Workers
 from data_prep.index_faiss import new_index, training_sample
 from data_prep.index_flat_file import write_flat
 from data_prep.index_sizes import index_size
-from data_prep.index_source import open_source
+from data_prep.index_source import VectorSource, open_source
 from data_prep.index_stages import IndexRequest
 from retrieval_server.encoder import EncoderSettings, FloatArray
 from retrieval_server.index_types import BuildParameters, IndexType, build_parameters
-from retrieval_server.manifest import Manifest
+from retrieval_server.manifest import Manifest, ManifestError
 from retrieval_server.service import IndexService, load_service
 from retrieval_server.settings import Settings
 
@@ -65,42 +66,67 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., obj
         yield words_encoder.load
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="module")
+def small_blocks() -> Iterator[None]:
     """Several blocks, and one thread: the links of a graph depend on the threads."""
-    monkeypatch.setattr(index_faiss, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(index_faiss, "_LEAST_WORK_A_CHECKPOINT", 0)
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_faiss, "BLOCK_ROWS", 100)
+        patch.setattr(index_faiss, "_LEAST_WORK_A_CHECKPOINT", 0)
+        yield
     faiss.omp_set_num_threads(threads)
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    path = tmp_path / "passages.jsonl"
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "passages.jsonl"
     rows = [json.dumps({"id": str(n), "contents": f"passage number{n}"}) for n in range(ROWS)]
     path.write_text("\n".join(rows))
     return path
 
 
 Build = Callable[..., Manifest]
+Whole = Callable[[IndexType], Path]
+
+
+@pytest.fixture(scope="module")
+def build_at(corpus: Path, load: Callable[..., object]) -> Build:
+    def run(type_: IndexType, output: Path, **request: object) -> Manifest:
+        source = request.pop("source", None)
+        wanted = IndexRequest(type=type_, **({"chunk_rows": 256} | request))
+        encoder = ENCODER if type_.is_dense else None
+        return build_index(corpus, output, encoder, wanted, source=source, load=load)
+
+    return run
 
 
 @pytest.fixture
-def build(corpus: Path, tmp_path: Path, load: Callable[..., object]) -> Build:
-    def run(type_: IndexType, output: str, **request: object) -> Manifest:
-        source = request.pop("source", None)
-        wanted = IndexRequest(type=type_, chunk_rows=64, **request)
-        encoder = ENCODER if type_.is_dense else None
-        return build_index(corpus, tmp_path / output, encoder, wanted, source=source, load=load)
+def build(build_at: Build, tmp_path: Path) -> Build:
+    """Builds a type into a folder of this test."""
+    return lambda type_, output, **request: build_at(type_, tmp_path / output, **request)
 
-    return run
+
+@pytest.fixture(scope="module")
+def whole(build_at: Build, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """The folder of a type that was encoded and built in one go; made once, not to be changed."""
+    folder = tmp_path_factory.mktemp("whole")
+
+    def made(type_: IndexType) -> Path:
+        if not (folder / type_).exists():
+            build_at(type_, folder / type_)
+        return folder / type_
+
+    return made
 
 
 def contents_of(folder: Path) -> dict[str, bytes]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.name: path.read_bytes() for path in files if path.name != "manifest.json"}
+
+
+def source_of(folder: Path) -> VectorSource:
+    return open_source(folder, Manifest.load(folder))
 
 
 def dying_blocks(dies_at: int) -> Callable[..., Iterator[FloatArray]]:
@@ -117,9 +143,8 @@ def dying_blocks(dies_at: int) -> Callable[..., Iterator[FloatArray]]:
 
 @pytest.mark.parametrize("type_", FILLED)
 def test_an_index_killed_while_it_fills_goes_on_to_the_same_bytes(
-    build: Build, tmp_path: Path, type_: IndexType, monkeypatch: pytest.MonkeyPatch
+    build: Build, tmp_path: Path, whole: Whole, type_: IndexType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build(type_, "whole")
     with monkeypatch.context() as patch:
         patch.setattr(index_faiss, "blocks", dying_blocks(3))
         with pytest.raises(Killed):
@@ -127,7 +152,7 @@ def test_an_index_killed_while_it_fills_goes_on_to_the_same_bytes(
     (checkpoint,) = (tmp_path / "index.partial").glob("checkpoint-*.faiss")
     assert faiss.read_index(str(checkpoint)).ntotal == 300
     build(type_, "index")
-    assert contents_of(tmp_path / "index") == contents_of(tmp_path / "whole")
+    assert contents_of(tmp_path / "index") == contents_of(whole(type_))
 
 
 @pytest.mark.parametrize("type_", [IndexType.FLAT, IndexType.FLAT_FP16, IndexType.FLAT_SQ8])
@@ -143,60 +168,47 @@ def test_a_flat_file_is_what_faiss_writes(tmp_path: Path, type_: IndexType) -> N
 
 @pytest.mark.parametrize("type_", DENSE)
 def test_a_type_made_from_another_is_the_one_that_encoding_gives(
-    build: Build, tmp_path: Path, type_: IndexType
+    build: Build, tmp_path: Path, whole: Whole, type_: IndexType
 ) -> None:
-    there = build(IndexType.FLAT, "flat")
-    build(type_, "encoded")
-    build(type_, "taken", source=open_source(tmp_path / "flat", there))
-    assert contents_of(tmp_path / "taken") == contents_of(tmp_path / "encoded")
+    build(type_, "taken", source=source_of(whole(IndexType.FLAT)))
+    assert contents_of(tmp_path / "taken") == contents_of(whole(type_))
 
 
 @pytest.mark.parametrize("type_", [IndexType.IVF_PQ, IndexType.HNSW, IndexType.FLAT_FP16])
 def test_half_precision_vectors_pass_from_type_to_type_unchanged(
-    build: Build, tmp_path: Path, type_: IndexType
+    build: Build, tmp_path: Path, whole: Whole, type_: IndexType
 ) -> None:
-    there = build(type_, "first")
-    build(IndexType.IVF_FLAT, "encoded")
-    build(IndexType.IVF_FLAT, "taken", source=open_source(tmp_path / "first", there))
-    assert contents_of(tmp_path / "taken") == contents_of(tmp_path / "encoded")
+    build(IndexType.IVF_FLAT, "taken", source=source_of(whole(type_)))
+    assert contents_of(tmp_path / "taken") == contents_of(whole(IndexType.IVF_FLAT))
 
 
-def test_a_type_without_exact_vectors_is_no_source(build: Build, tmp_path: Path) -> None:
-    there = build(IndexType.HNSW_SQ8, "coarse")
+def test_a_type_without_exact_vectors_is_no_source(whole: Whole) -> None:
     with pytest.raises(ValueError, match=r"hnsw-sq8, which keeps no exact vectors; give"):
-        open_source(tmp_path / "coarse", there)
-
-
-def test_several_processes_give_the_bytes_of_one(build: Build, tmp_path: Path) -> None:
-    build(IndexType.FLAT, "one")
-    build(IndexType.FLAT, "two", workers=Workers(2))
-    assert contents_of(tmp_path / "two") == contents_of(tmp_path / "one")
+        source_of(whole(IndexType.HNSW_SQ8))
 
 
 @pytest.mark.slow
-def test_actors_of_ray_give_the_bytes_of_one_process(build: Build, tmp_path: Path) -> None:
-    build(IndexType.FLAT, "one")
-    build(IndexType.FLAT, "two", workers=Workers(2, "local"))
-    assert contents_of(tmp_path / "two") == contents_of(tmp_path / "one")
+@pytest.mark.parametrize("workers", [Workers(2), Workers(2, "local")], ids=["processes", "Ray"])
+def test_several_encoders_give_the_bytes_of_one(
+    build: Build, tmp_path: Path, whole: Whole, workers: Workers
+) -> None:
+    build(IndexType.FLAT, "index", workers=workers, chunk_rows=64)
+    assert contents_of(tmp_path / "index") == contents_of(whole(IndexType.FLAT))
 
 
-def test_words_give_the_same_bytes_again(build: Build, tmp_path: Path) -> None:
-    build(IndexType.BM25, "one")
-    build(IndexType.BM25, "two")
-    assert contents_of(tmp_path / "two") == contents_of(tmp_path / "one")
+def test_words_give_the_same_bytes_again(build: Build, tmp_path: Path, whole: Whole) -> None:
+    build(IndexType.BM25, "again")
+    assert contents_of(tmp_path / "again") == contents_of(whole(IndexType.BM25))
 
 
 @pytest.mark.parametrize("type_", list(IndexType))
 @pytest.mark.parametrize("memory_map", [True, False])
 def test_every_type_is_served_and_finds_a_passage_by_its_text(
-    build: Build, tmp_path: Path, type_: IndexType, memory_map: bool, load: Callable[..., object]
+    whole: Whole, type_: IndexType, memory_map: bool, load: Callable[..., object]
 ) -> None:
-    build(
-        type_,
-        "index",
-        parameters=BuildParameters(lists=4) if type_.has_lists else BuildParameters(),
-    )
-    settings = Settings(index=tmp_path / "index", memory_map=memory_map, max_topk=20)
+    settings = Settings(index=whole(type_), memory_map=memory_map, max_topk=20)
+    if type_.has_lists:
+        settings = settings.model_copy(update={"nprobe": 8})
     service: IndexService = load_service(settings, lambda _: None, load=load)
     wanted = range(0, ROWS, 37)
     found = service.search([f"passage number{n}" for n in wanted], 5)
@@ -207,16 +219,43 @@ def test_every_type_is_served_and_finds_a_passage_by_its_text(
 
 
 @pytest.mark.parametrize("type_", DENSE)
-def test_a_file_is_as_large_as_planned(build: Build, tmp_path: Path, type_: IndexType) -> None:
-    made = build(type_, "index")
-    size = index_size(type_, ROWS, DIMENSION, made.parameters)
-    assert (tmp_path / "index" / "index.faiss").stat().st_size == pytest.approx(
-        size.index, rel=0.03, abs=600
-    )
-    vectors = tmp_path / "index" / "vectors.npy"
-    assert (vectors.stat().st_size if vectors.exists() else 0) == pytest.approx(
-        size.vectors, abs=128
-    )
+def test_a_file_is_as_large_as_planned(whole: Whole, type_: IndexType) -> None:
+    folder = whole(type_)
+    size = index_size(type_, ROWS, DIMENSION, Manifest.load(folder).parameters)
+    stored = (folder / "index.faiss").stat().st_size
+    assert stored == pytest.approx(size.index, rel=0.03, abs=600)
+    vectors = folder / "vectors.npy"
+    stored = vectors.stat().st_size if vectors.exists() else 0
+    assert stored == pytest.approx(size.vectors, abs=128)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("backend", "ivf-sq8", "holds a IndexIVFFlat, not a ivf-sq8 index"),
+        ("parameters", {"lists": 4}, r"index\.faiss has 8 lists, but manifest\.json says 4"),
+        ("backend", "a-tree", "field 'backend'"),
+    ],
+)
+def test_an_index_of_another_type_or_parameters_than_the_manifests_is_refused(
+    whole: Whole, tmp_path: Path, load: Callable[..., object], name: str, value: object, reason: str
+) -> None:
+    folder = tmp_path / "index"
+    shutil.copytree(whole(IndexType.IVF_FLAT), folder)
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    with pytest.raises(ValueError, match=reason):
+        load_service(Settings(index=folder), lambda _: None, load=load)
+
+
+def test_vectors_of_other_rows_than_the_manifests_are_refused(
+    whole: Whole, tmp_path: Path, load: Callable[..., object]
+) -> None:
+    folder = tmp_path / "index"
+    shutil.copytree(whole(IndexType.IVF_PQ), folder)
+    np.save(folder / "vectors.npy", np.zeros((3, DIMENSION), dtype=np.float16))
+    with pytest.raises(ManifestError, match=r"vectors\.npy has 3 rows"):
+        load_service(Settings(index=folder), lambda _: None, load=load)
 
 
 def test_the_training_sample_is_drawn_by_the_seed() -> None:
@@ -257,18 +296,21 @@ def test_a_finished_index_of_another_type_or_parameter_is_not_taken_for_this(bui
 
 
 def test_an_unfinished_build_may_be_finished_as_another_type(
-    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: Build, tmp_path: Path, whole: Whole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build(IndexType.HNSW_SQ8, "whole")
     with monkeypatch.context() as patch:
         patch.setattr(index_faiss, "blocks", dying_blocks(1))
         with pytest.raises(Killed):
             build(IndexType.IVF_PQ, "index", checkpoint_seconds=0)
     build(IndexType.HNSW_SQ8, "index")
-    assert contents_of(tmp_path / "index") == contents_of(tmp_path / "whole")
+    assert contents_of(tmp_path / "index") == contents_of(whole(IndexType.HNSW_SQ8))
 
 
-def test_a_product_quantiser_needs_enough_passages(build: Build, corpus: Path) -> None:
-    corpus.write_text("\n".join(corpus.read_text().splitlines()[:200]))
+def test_a_product_quantiser_needs_enough_passages(
+    corpus: Path, tmp_path: Path, load: Callable[..., object]
+) -> None:
+    few = tmp_path / "few.jsonl"
+    few.write_text("\n".join(corpus.read_text().splitlines()[:200]))
+    request = IndexRequest(type=IndexType.IVF_PQ)
     with pytest.raises(ValueError, match="200 passages are fewer than the 256"):
-        build(IndexType.IVF_PQ, "index")
+        build_index(few, tmp_path / "index", ENCODER, request, load=load)
