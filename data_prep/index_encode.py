@@ -90,10 +90,12 @@ def _in_processes(load: LoadEncoder, settings: EncoderSettings, workers: int) ->
         numbers.put(number)
     # Read by the processes when they load their libraries.
     share_cores(max(1, (os.cpu_count() or 1) // workers))
-    with ProcessPoolExecutor(workers, context, _start_worker, (load, settings, numbers)) as pool:
+    pool = ProcessPoolExecutor(workers, context, _start_worker, (load, settings, numbers))
+    try:
         yield lambda chunks: _in_order(
             chunks, lambda texts: pool.submit(_encode_in_worker, texts), workers
         )
+    finally:
         pool.shutdown(cancel_futures=True)
 
 

@@ -17,10 +17,10 @@ _PQ_CENTROIDS: Final = 256
 
 _BM25_POSTING: Final = 8
 """A score and a row."""
-_BM25_WORDS_A_PASSAGE: Final = 50
-"""Different stems, without stop words, in a Wikipedia passage of 100 words with its title."""
-_BM25_BUILD_FACTOR: Final = 3
-"""bm25s holds the postings unsorted, sorted, and the order."""
+_BM25_WORDS_A_PASSAGE: Final = 54
+"""Different stems in a passage of 100 words with its title: 46 in paragraphs of 580 bytes."""
+_BM25_BUILD: Final = 1 << 30
+"""A block of words with what is computed of it (0.6 GiB, measured), and a vocabulary."""
 _CORPUS_ROW: Final = 680
 """Bytes of a row of the 2018 Wikipedia dump in 100-word passages (14 GB in 21 million rows)."""
 
@@ -57,7 +57,7 @@ def index_size(
     """The size of an index with filled-in parameters (see `build_parameters`)."""
     if type_ is IndexType.BM25:
         postings = rows * _BM25_WORDS_A_PASSAGE * _BM25_POSTING
-        return IndexSize(postings, 0, postings, _BM25_BUILD_FACTOR * postings, 0)
+        return IndexSize(postings, 0, postings, _BM25_BUILD + rows * _OFFSET, 0)
     row = _row_bytes(type_, dimension, made_with)
     index = round(rows * row) + _tables(type_, dimension, made_with)
     vectors = rows * dimension * _HALF if type_.keeps_vectors else 0

@@ -1,6 +1,7 @@
 """Every type of index: resumed to the same bytes, made from another, as large as planned."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,6 +62,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., obj
     (folder / "words_encoder.py").write_text(ENCODER_MODULE)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         import words_encoder
 
         yield words_encoder.load

@@ -2,14 +2,18 @@
 
 import json
 import math
+import random
 from pathlib import Path
 
+import bm25s
+import numpy as np
 import pytest
 
+from data_prep import index_bm25
 from data_prep.index_build import build_index
 from data_prep.index_stages import IndexRequest
 from retrieval_server.index import NO_ROW
-from retrieval_server.index_bm25 import Bm25Index, split_words
+from retrieval_server.index_bm25 import Bm25Index, make_tokenizer, split_words
 from retrieval_server.index_types import IndexType
 from retrieval_server.manifest import ManifestError
 from retrieval_server.service import IndexService, load_service
@@ -36,6 +40,28 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def index(folder: Path) -> Bm25Index:
     return Bm25Index.load(folder / "bm25")
+
+
+@pytest.mark.parametrize("block_words", [1, 3, 1000])
+def test_postings_are_those_of_bm25s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_words: int
+) -> None:
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices(["cat", "dog", "ran", "sat", "x"], k=k % 9)) for k in range(40)]
+    rows = [json.dumps({"id": str(n), "contents": text}) for n, text in enumerate(texts)]
+    (tmp_path / "c.jsonl").write_text("\n".join(rows))
+    monkeypatch.setattr(index_bm25, "_BLOCK_WORDS", block_words)
+    build_index(tmp_path / "c.jsonl", tmp_path / "index", None, IndexRequest(type=IndexType.BM25))
+    built = bm25s.BM25.load(tmp_path / "index" / "bm25")
+    tokenizer = make_tokenizer()
+    expected = bm25s.BM25(k1=0.9, b=0.4, method="lucene", auto_compile=False)
+    expected.index(
+        tokenizer.tokenize(texts, return_as="tuple", show_progress=False), show_progress=False
+    )
+    assert built.vocab_dict == expected.vocab_dict
+    assert np.array_equal(built.scores["indptr"], expected.scores["indptr"])
+    assert np.array_equal(built.scores["indices"], expected.scores["indices"])
+    assert np.allclose(built.scores["data"], expected.scores["data"], rtol=1e-6)
 
 
 def lucene(frequency: int, length: int, with_word: int) -> float:
