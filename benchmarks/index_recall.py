@@ -7,13 +7,8 @@ work too, processor time tells more than queries a second. Each type is built an
 searched in a process of its own, so that its memory is its own. A type that has been measured is
 not measured again: a killed run goes on. FOLDER takes about 4 times the half-precision vectors.
 
-How the vectors are made. Embeddings of text are anisotropic, and lie in topics within themes.
-A vector is W (0.7 t + 0.7 z), scaled to length 1 and rounded to half precision: t is the centre
-of its topic, z its own deviation, both standard normal; W turns them by a random rotation after
-scaling axis i by i^-1/2, so that the variance falls as 1/i as in a spectrum of real embeddings.
-There is a topic for 50 rows, and the rows fall to topics as the square of a uniform number, so
-some topics are large. A query is a stored vector plus 0.6 W z': as a question is to its passage,
-it is nearest to its own row, and then to rows of the topic whose scores lie close together.
+`vector_sets.py` says how the vectors are made. `--index FOLDER --questions FILE` takes those of
+real passages instead.
 """
 
 import json
@@ -23,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -33,12 +27,12 @@ import faiss
 import numpy as np
 import typer
 from rich.console import Console
+from vector_sets import MadeSet, RealSet, VectorSet, prepare
 
 from data_prep.index_faiss import write_faiss
 from data_prep.index_sizes import index_size
-from data_prep.index_vectors import VectorStore
 from retrieval_server.encoder import FloatArray
-from retrieval_server.index import FaissIndex, RowArray, VectorArray, VectorIndex
+from retrieval_server.index import FaissIndex, RowArray, VectorIndex
 from retrieval_server.index_rerank import ReRankedIndex, open_vectors
 from retrieval_server.index_types import (
     BuildParameters,
@@ -49,9 +43,6 @@ from retrieval_server.index_types import (
 )
 from search_r1.files import atomic_path
 
-CHUNK_ROWS = 50_000
-ROWS_A_TOPIC = 50
-QUERY_NOISE = 0.6
 BATCH = 64
 """Queries searched together, as the server's batcher does under load."""
 TOP = 3
@@ -67,73 +58,12 @@ ORDER = [
     IndexType.HNSW_SQ8,
     IndexType.HNSW,
 ]
-PROBES = (16, 32, 64, 128, 256)
+PROBES = (32, 64, 128, 256, 512, 1024)
 CANDIDATES = (30, 100, 200)
 EF_SEARCH = (32, 64, 128, 256)
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown", help=__doc__)
 say = Console(stderr=True).print
-
-
-@dataclass(frozen=True)
-class Made:
-    """What decides the made vectors and queries."""
-
-    rows: int
-    dimension: int
-    queries: int
-    seed: int
-
-    def shape_matrix(self) -> FloatArray:
-        """W: falling scales, then a random rotation, `[dimension, dimension]`."""
-        scales = np.arange(1, self.dimension + 1) ** -0.5
-        drawn = np.random.default_rng([self.seed, 1]).standard_normal([self.dimension] * 2)
-        rotation, _ = np.linalg.qr(drawn)
-        scaled = (scales / np.linalg.norm(scales))[:, None] * rotation
-        return scaled.astype(np.float32)
-
-    def chunk(self, number: int, rows: int, shape: FloatArray, topics: FloatArray) -> FloatArray:
-        """The vectors of a chunk."""
-        rng = np.random.default_rng([self.seed, 2, number])
-        topic = (rng.random(rows) ** 2 * len(topics)).astype(np.int64)
-        own = rng.standard_normal((rows, self.dimension), dtype=np.float32)
-        return unit((0.7 * topics[topic] + 0.7 * own) @ shape)
-
-    def topics(self) -> FloatArray:
-        """The centres of the topics."""
-        shape = (max(1, self.rows // ROWS_A_TOPIC), self.dimension)
-        return np.random.default_rng([self.seed, 3]).standard_normal(shape, dtype=np.float32)
-
-    def make_queries(self, vectors: VectorArray, shape: FloatArray) -> FloatArray:
-        """Stored vectors with noise."""
-        rng = np.random.default_rng([self.seed, 4])
-        near = np.sort(rng.choice(self.rows, self.queries, replace=False))
-        noise = rng.standard_normal((self.queries, self.dimension), dtype=np.float32) @ shape
-        return unit(vectors[near].astype(np.float32) + QUERY_NOISE * noise)
-
-
-def unit(vectors: FloatArray) -> FloatArray:
-    """Scaled to length 1."""
-    scaled: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return scaled
-
-
-def make_vectors(folder: Path, made: Made) -> None:
-    """Write `vectors.npy` and `queries.npy`, unless they are there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = json.dumps(asdict(made))
-    described = folder / "made.json"
-    if described.exists() and described.read_text() != wanted:
-        raise typer.BadParameter(f"{folder} holds other vectors: {described.read_text()}")
-    described.write_text(wanted)
-    if (folder / "queries.npy").exists():
-        return
-    store = VectorStore(folder, made.rows, CHUNK_ROWS, "float16")
-    shape, topics = made.shape_matrix(), made.topics()
-    for number, rows in store.missing().items():
-        store.write(number, made.chunk(number, len(rows), shape, topics))
-    with atomic_path(folder / "queries.npy") as temporary, temporary.open("wb") as file:
-        np.save(file, made.make_queries(store.open(), shape))
 
 
 def filled(folder: Path, type_: IndexType) -> BuildParameters:
@@ -250,6 +180,10 @@ def run(
     dimension: Annotated[int, typer.Option(help="Of the vectors.")] = 768,
     queries: Annotated[int, typer.Option(help="Queries.")] = 1_000,
     seed: Annotated[int, typer.Option(help="Of the vectors.")] = 0,
+    index: Annotated[Path | None, typer.Option(help="Take the vectors of this index.")] = None,
+    questions: Annotated[
+        list[Path] | None, typer.Option(help="JSON lines with `question`, for --index.")
+    ] = None,
     types: Annotated[
         list[IndexType] | None, typer.Option("--type", help="Only these; flat always.")
     ] = None,
@@ -259,14 +193,16 @@ def run(
     ] = None,
 ) -> None:
     """Make the vectors, measure every type, write the results."""
-    made = Made(rows, dimension, queries, seed)
+    vectors: VectorSet = MadeSet(rows, dimension, queries, seed)
+    if index is not None:
+        vectors = RealSet(index, questions or [])
     begin = time.perf_counter()
-    make_vectors(folder, made)
+    prepare(folder, vectors)
     say(f"vectors: {time.perf_counter() - begin:.0f} s")
     wanted = [t for t in ORDER if t is IndexType.FLAT or not types or t in types]
     for type_ in wanted:
         measure(type_, folder, keep=keep)
-    results = gather(folder, made)
+    results = gather(folder, vectors)
     write(output, results)
     output.with_suffix(".md").write_text(table(results))
     if measured is not None:
@@ -293,7 +229,7 @@ def step(type_: IndexType, folder: Path, command: str) -> None:
     say(f"{type_}: {command} {time.perf_counter() - begin:.0f} s")
 
 
-def gather(folder: Path, made: Made) -> dict[str, Any]:
+def gather(folder: Path, vectors: VectorSet) -> dict[str, Any]:
     """All results there are, with how they were made."""
     types: dict[str, Any] = {}
     for type_ in ORDER:
@@ -301,13 +237,12 @@ def gather(folder: Path, made: Made) -> dict[str, Any]:
             build_part = json.loads((folder / f"{type_}.build.json").read_text())
             types[type_] = build_part | json.loads((folder / f"{type_}.search.json").read_text())
     return {
-        "command": f"python benchmarks/index_recall.py run --rows {made.rows} "
-        f"--dimension {made.dimension} --queries {made.queries} --seed {made.seed}",
+        "command": f"python benchmarks/index_recall.py run {vectors.arguments()}",
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "faiss": faiss.__version__,
         "compiled_for": faiss.get_compile_options().strip(),
-        **asdict(made),
+        **vectors.setting(),
         "types": types,
     }
 
