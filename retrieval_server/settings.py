@@ -30,6 +30,23 @@ class Settings(BaseSettings):
     )
     max_queue: int = Field(default=4096, ge=1, description="Queries that may wait before 429.")
 
+    nprobe: int | None = Field(
+        default=None, ge=1, description="Lists an ivf index probes; default: the index's."
+    )
+    ef_search: int | None = Field(
+        default=None, ge=1, description="Candidates an hnsw index keeps; default: the index's."
+    )
+    candidates: int | None = Field(
+        default=None, ge=1, description="Rows re-ranked by exact vectors; default: the index's."
+    )
+    memory_map: bool = Field(
+        default=True,
+        description="Leave the index on disk, in memory that processes share; else load it whole.",
+    )
+    faiss_gpu: bool = Field(
+        default=False, description="Search a flat index on all GPUs, in half precision."
+    )
+
     encoder: str | None = Field(
         default=None, description="Refuse an index that was built with another encoder than this."
     )

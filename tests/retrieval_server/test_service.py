@@ -4,21 +4,21 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 
 from retrieval_server.encoder import PRESETS, Encoder, EncoderSettings, FloatArray
-from retrieval_server.index import FlatIndex
 from retrieval_server.manifest import Manifest, ManifestError
-from retrieval_server.service import DenseService, load_service
+from retrieval_server.service import IndexService, load_service
 from retrieval_server.settings import Settings
 
-Load = Callable[..., DenseService]
+Load = Callable[..., IndexService]
 
 
 @pytest.fixture
 def load_folder(index_folder: Path, encoder: Encoder) -> Load:
-    def run(with_encoder: Encoder = encoder, **settings: object) -> DenseService:
+    def run(with_encoder: Encoder = encoder, **settings: object) -> IndexService:
         values = Settings.model_validate({"index": index_folder} | settings)
         return load_service(values, lambda _stage: None, load=lambda _: with_encoder)
 
@@ -72,7 +72,9 @@ def test_other_rows_or_dimension_are_refused(
 
 
 def test_an_index_of_other_rows_is_refused(load_folder: Load, index_folder: Path) -> None:
-    FlatIndex.build(64, [np.zeros((4, 64), dtype=np.float32)]).save(index_folder / "index.faiss")
+    other = faiss.IndexFlatIP(64)
+    other.add(np.zeros((4, 64), dtype=np.float32))
+    faiss.write_index(other, str(index_folder / "index.faiss"))
     with pytest.raises(ManifestError, match=r"index\.faiss has 4 rows"):
         load_folder()
 
