@@ -1,5 +1,6 @@
 """Text to vectors: what an encoder is, and the settings that decide its embeddings."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
@@ -69,6 +70,24 @@ PRESETS = {
         max_length=512,
     ),
 }
+
+_PRESET_DIMENSIONS = {"minilm": 384, "e5": 768}
+
+
+def encoder_dimension(name: str) -> int:
+    """The length of an encoder's vectors, without loading it: a preset's, or its config.json's.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if name in _PRESET_DIMENSIONS:
+        return _PRESET_DIMENSIONS[name]
+    config = Path(name) / "config.json"
+    if not config.is_file():
+        raise ValueError(
+            f"encoder '{name}' is neither a preset nor a folder with config.json: give --dimension"
+        )
+    return int(json.loads(config.read_text())["hidden_size"])
 
 
 def resolve_encoder(name: str, **changes: object) -> EncoderSettings:

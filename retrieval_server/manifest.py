@@ -7,11 +7,13 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from retrieval_server.encoder import EncoderSettings
+from retrieval_server.index_types import BuildParameters, IndexType, SearchParameters
 
 MANIFEST_FILE = "manifest.json"
 INDEX_FILE = "index.faiss"
 CORPUS_FILE = "corpus.jsonl"
 OFFSETS_FILE = "offsets.npy"
+VECTORS_FILE = "vectors.npy"
 
 _HASH_BLOCK = 1 << 22
 
@@ -37,13 +39,21 @@ class Manifest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[1] = 1
-    backend: Literal["flat"] = "flat"
-    metric: Literal["inner_product"] = "inner_product"
+    backend: IndexType = IndexType.FLAT
+    metric: Literal["inner_product", "bm25"] = "inner_product"
     rows: int
-    dimension: int
-    encoder: EncoderSettings
+    dimension: int | None
+    """Of the vectors; None where there are none."""
+    encoder: EncoderSettings | None
+    """None where words are searched."""
     corpus: CorpusInfo
-    faiss_version: str
+    parameters: BuildParameters = BuildParameters()
+    search: SearchParameters = SearchParameters()
+    """What the server's searches choose when it is told nothing else."""
+    library: str = ""
+    """What wrote the index, and its version."""
+    faiss_version: str | None = None
+    """In place of `library`, in folders of the first kind."""
     created: str
     """UTC, ISO 8601."""
 
@@ -91,11 +101,11 @@ class Manifest(BaseModel):
 
     def check_encoder(self, wanted: EncoderSettings) -> None:
         """Refuse an index that another encoder made than the one that is asked for."""
-        built = self.encoder.identity()
+        built = self.encoder.identity() if self.encoder else {}
         for field, value in wanted.identity().items():
-            if built[field] != value:
+            if built.get(field) != value:
                 raise ManifestError(
-                    f"the index was built with encoder.{field} = {built[field]!r}, but "
+                    f"the index was built with encoder.{field} = {built.get(field)!r}, but "
                     f"{value!r} is asked for: leave --encoder out, or build the index again"
                 )
 

@@ -1,15 +1,15 @@
-"""One batch of queries: encode, search, fetch. Synchronous, called from one worker thread."""
+"""One batch of queries: search, fetch. Synchronous, called from one worker thread."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-
 from retrieval_server.corpus import Corpus
-from retrieval_server.encoder import PRESETS, Encoder, EncoderSettings, resolve_encoder
-from retrieval_server.index import FlatIndex, VectorIndex
-from retrieval_server.manifest import INDEX_FILE, OFFSETS_FILE, Manifest, ManifestError
+from retrieval_server.encoder import PRESETS, Encoder, EncoderSettings, FloatArray, resolve_encoder
+from retrieval_server.index import NO_ROW, RowArray, VectorIndex
+from retrieval_server.index_bm25 import BM25_FOLDER
+from retrieval_server.index_open import check_vectors, open_bm25, open_corpus, open_vector_index
+from retrieval_server.manifest import Manifest, ManifestError
 from retrieval_server.schemas import ScoredDocument
 from retrieval_server.sentence_encoder import load_encoder
 from retrieval_server.settings import Settings
@@ -17,10 +17,6 @@ from retrieval_server.settings import Settings
 Report = Callable[[str], None]
 """Takes the name of the loading stage that begins."""
 LoadEncoder = Callable[[EncoderSettings], Encoder]
-
-# Half precision and other kernels move a vector by less than 0.001; other weights, pooling
-# or prefixes move it by far more.
-_SAME_VECTOR = 0.99
 
 
 class Service(Protocol):
@@ -43,98 +39,128 @@ class Service(Protocol):
         """Release files."""
 
 
-class DenseService:
-    """An encoder, a vector index over its embeddings, and the corpus they came from."""
+class RowSearch(Protocol):
+    """Finds rows of a corpus for queries in words; what a service fetches passages with.
 
-    def __init__(
-        self, encoder: Encoder, index: VectorIndex, corpus: Corpus, manifest: Manifest
-    ) -> None:
+    Several over the same corpus can be joined by their rows.
+    """
+
+    def search(self, queries: Sequence[str], topk: int) -> tuple[FloatArray, RowArray]:
+        """Return scores (descending) and rows, both `[n, min(topk, rows)]`.
+
+        Where fewer are found, the last rows are `NO_ROW`.
+        """
+
+
+class DenseSearch:
+    """An encoder, and a vector index over its embeddings: a `RowSearch`."""
+
+    def __init__(self, encoder: Encoder, index: VectorIndex) -> None:
         self._encoder = encoder
         self._index = index
-        self._corpus = corpus
+
+    def search(self, queries: Sequence[str], topk: int) -> tuple[FloatArray, RowArray]:
+        """Encode the queries and search their vectors."""
+        return self._index.search(self._encoder.encode_queries(queries), topk)
+
+
+class IndexService:
+    """An index folder: what finds rows of its corpus, and the corpus."""
+
+    def __init__(self, rows: RowSearch, corpus: Corpus, manifest: Manifest) -> None:
+        self.rows = rows
+        self.corpus = corpus
         self._manifest = manifest
 
     def search(self, queries: Sequence[str], topk: int) -> list[list[ScoredDocument]]:
-        """Return the best `topk` passages of each query, best first."""
-        scores, rows = self._index.search(self._encoder.encode_queries(queries), topk)
+        """Return the best `topk` passages of each query, best first; fewer where none is left."""
+        scores, rows = self.rows.search(queries, topk)
         return [
             [
-                ScoredDocument(document=document, score=float(score))
-                for document, score in zip(self._corpus.fetch(row), score_row, strict=True)
+                ScoredDocument(document=self.corpus[row], score=score)
+                for row, score in zip(*line, strict=True)
+                if row != NO_ROW
             ]
-            for row, score_row in zip(rows.tolist(), scores, strict=True)
+            for line in zip(rows.tolist(), scores.tolist(), strict=True)
         ]
 
     def info(self) -> dict[str, object]:
         """Return the manifest."""
-        return {"engine": "dense", **self._manifest.model_dump(mode="json")}
+        engine = "bm25" if self._manifest.encoder is None else "dense"
+        return {"engine": engine, **self._manifest.model_dump(mode="json")}
 
     def close(self) -> None:
         """Release the corpus."""
-        self._corpus.close()
+        self.corpus.close()
 
 
 def load_index(
     folder: Path, settings: Settings, report: Report, load: LoadEncoder = load_encoder
-) -> Service:
+) -> IndexService:
     """Open an index folder, check every part against its manifest, and load the encoder.
 
     Raises:
         ManifestError: A part does not belong to the others.
+        ValueError: The settings ask for what the type of index does not have.
     """
     report("manifest")
     manifest = Manifest.load(folder)
     if settings.encoder is not None:
         manifest.check_encoder(_wanted_encoder(settings.encoder, manifest))
+    manifest = _with_search(manifest, settings)
     report("corpus")
-    corpus = _open_corpus(folder, manifest, verify_hash=settings.verify_corpus)
+    corpus = open_corpus(folder, manifest, verify_hash=settings.verify_corpus)
     report("index")
-    index = _open_index(folder, manifest)
+    if manifest.encoder is None:
+        rows: RowSearch = open_bm25(folder / BM25_FOLDER, manifest)
+    else:
+        rows = _open_dense(folder, settings, manifest, manifest.encoder, corpus, report, load)
+    return IndexService(rows, corpus, manifest)
+
+
+def _open_dense(
+    folder: Path,
+    settings: Settings,
+    manifest: Manifest,
+    encoder_settings: EncoderSettings,
+    corpus: Corpus,
+    report: Report,
+    load: LoadEncoder,
+) -> DenseSearch:
+    index = open_vector_index(
+        folder,
+        manifest,
+        memory_map=settings.memory_map,
+        gpu=settings.faiss_gpu,
+    )
     report("encoder")
-    encoder = load(_runtime_encoder(settings, manifest))
+    encoder = load(_runtime_encoder(settings, encoder_settings))
     report("check")
-    _check_vectors(encoder, index, corpus, manifest)
-    return DenseService(encoder, index, corpus, manifest)
+    check_vectors(encoder, index, corpus, manifest)
+    return DenseSearch(encoder, index)
+
+
+def _with_search(manifest: Manifest, settings: Settings) -> Manifest:
+    search = manifest.search.override(settings.nprobe, settings.ef_search, settings.candidates)
+    # As many as any request may ask for, so that fewer are always the beginning of more.
+    least = {
+        name: max(value, settings.deepest)
+        for name in ("ef_search", "candidates")
+        if (value := getattr(search, name)) is not None
+    }
+    return manifest.model_copy(update={"search": search.model_copy(update=least)})
 
 
 def _wanted_encoder(name: str, manifest: Manifest) -> EncoderSettings:
     """Resolve a preset; a model's name or folder is compared by that alone."""
+    if manifest.encoder is None:
+        raise ManifestError(f"a {manifest.backend} index has no encoder: leave --encoder out")
     built = manifest.encoder.model_dump(exclude={"model"})
     return PRESETS.get(name) or resolve_encoder(name, **built)
 
 
-def _runtime_encoder(settings: Settings, manifest: Manifest) -> EncoderSettings:
+def _runtime_encoder(settings: Settings, built: EncoderSettings) -> EncoderSettings:
     changes = {"device": settings.device, "dtype": settings.dtype}
     given = {field: value for field, value in changes.items() if value is not None}
-    base = manifest.encoder.model_dump() | {"device": None}
+    base = built.model_dump() | {"device": None}
     return EncoderSettings.model_validate(base | given)
-
-
-def _open_corpus(folder: Path, manifest: Manifest, *, verify_hash: bool) -> Corpus:
-    manifest.check_corpus(folder, verify_hash=verify_hash)
-    corpus = Corpus(folder / manifest.corpus.file, folder / OFFSETS_FILE)
-    manifest.check_rows(OFFSETS_FILE, len(corpus))
-    return corpus
-
-
-def _open_index(folder: Path, manifest: Manifest) -> FlatIndex:
-    index = FlatIndex.load(folder / INDEX_FILE)
-    manifest.check_rows(INDEX_FILE, index.rows)
-    manifest.check_dimension(INDEX_FILE, index.dimension)
-    return index
-
-
-def _check_vectors(
-    encoder: Encoder, index: VectorIndex, corpus: Corpus, manifest: Manifest
-) -> None:
-    """Encode the first passage again: other weights than the builder's must not be served."""
-    manifest.check_dimension(f"encoder '{manifest.encoder.model}'", encoder.dimension)
-    fresh = encoder.encode_passages([corpus[0].contents])[0]
-    stored = index.vector(0)
-    norms = float(np.linalg.norm(fresh) * np.linalg.norm(stored))
-    cosine = float(fresh @ stored) / norms if norms else 1.0
-    if cosine < _SAME_VECTOR:
-        raise ManifestError(
-            f"encoder '{manifest.encoder.model}' gives the first passage another vector than the "
-            f"index holds (cosine {cosine:.3f}): its weights changed; build the index again"
-        )

@@ -43,6 +43,23 @@ class Settings(EngineSettings):
     )
     max_queue: int = Field(default=4096, ge=1, description="Queries that may wait before 429.")
 
+    nprobe: int | None = Field(
+        default=None, ge=1, description="Lists an ivf index probes; default: the index's."
+    )
+    ef_search: int | None = Field(
+        default=None, ge=1, description="Candidates an hnsw index keeps; default: the index's."
+    )
+    candidates: int | None = Field(
+        default=None, ge=1, description="Rows re-ranked by exact vectors; default: the index's."
+    )
+    memory_map: bool = Field(
+        default=True,
+        description="Leave the index on disk, in memory that processes share; else load it whole.",
+    )
+    faiss_gpu: bool = Field(
+        default=False, description="Search a flat index on all GPUs, in half precision."
+    )
+
     encoder: str | None = Field(
         default=None, description="Refuse an index that was built with another encoder than this."
     )
@@ -61,6 +78,13 @@ class Settings(EngineSettings):
     failed_seconds: float = Field(
         default=3.0, ge=0, description="How long /health tells a failed load before the exit."
     )
+
+    @property
+    def deepest(self) -> int:
+        """Passages of a query that an index may be asked for at most."""
+        if len(self.index) + bool(self.online) > 1:
+            return self.hybrid_depth
+        return self.rerank_depth if self.rerank else self.max_topk
 
     @model_validator(mode="after")
     def _limits_agree(self) -> Self:

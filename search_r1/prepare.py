@@ -10,7 +10,7 @@ import typer
 from data_prep.cli import app
 from data_prep.corpus_command import CORPUS_EXAMPLES, corpus_command
 from data_prep.demonstrations_command import demonstrations_command
-from data_prep.index import index_command
+from data_prep.index import INDEX_EXAMPLES, index_command
 from data_prep.model import write_smollm2
 from data_prep.qa_command import QA_EXAMPLES, qa_command
 from search_r1.exits import one_line_errors
@@ -21,7 +21,7 @@ def gather_commands() -> typer.Typer:
     app.callback()(end_tidily)
     app.command("qa", epilog=QA_EXAMPLES)(qa_command)
     app.command("corpus", epilog=CORPUS_EXAMPLES)(corpus_command)
-    app.command("index")(index_command)
+    app.command("index", epilog=INDEX_EXAMPLES)(index_command)
     app.command("model")(model_command)
     app.command("demonstrations")(demonstrations_command)
     return app

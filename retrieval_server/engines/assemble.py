@@ -1,7 +1,8 @@
 """Settings -> the engine that is served: indexes and a web search engine, fused, re-ranked."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from retrieval_server.engines.cross_encoder import RerankerSettings, load_cross_encoder
 from retrieval_server.engines.hybrid import HybridService
@@ -10,9 +11,13 @@ from retrieval_server.engines.online.provider import ProviderName
 from retrieval_server.engines.online.providers import PROVIDERS
 from retrieval_server.engines.online.service import OnlineService
 from retrieval_server.engines.rerank import RerankService, Scorer
+from retrieval_server.index_types import IndexType
+from retrieval_server.manifest import Manifest
 from retrieval_server.sentence_encoder import load_encoder
 from retrieval_server.service import LoadEncoder, Report, Service, load_index
 from retrieval_server.settings import Settings
+
+_DEFAULTS: Final = {name: field.default for name, field in Settings.model_fields.items()}
 
 LoadScorer = Callable[[RerankerSettings], Scorer]
 
@@ -45,9 +50,28 @@ def load_service(
 
 
 def _load_indexes(settings: Settings, report: Report, load: LoadEncoder) -> Iterator[Service]:
-    for folder in settings.index:
-        told = report if len(settings.index) == 1 else _report_of(folder.name, report)
-        yield load_index(folder, settings, told, load)
+    if len(settings.index) == 1:
+        yield load_index(settings.index[0], settings, report, load)
+        return
+    manifests = [Manifest.load(folder) for folder in settings.index]
+    for folder, manifest in zip(settings.index, manifests, strict=True):
+        own = _own_settings(manifest, manifests, settings)
+        yield load_index(folder, own, _report_of(folder.name, report), load)
+
+
+def _own_settings(
+    manifest: Manifest, manifests: Sequence[Manifest], settings: Settings
+) -> Settings:
+    """Leave out what only another of the indexes has; what none has is refused as for one."""
+    foreign = set().union(*map(_has, manifests)) - _has(manifest)
+    return settings.model_copy(update={name: _DEFAULTS[name] for name in foreign})
+
+
+def _has(manifest: Manifest) -> set[str]:
+    """The settings that mean something to the type of an index."""
+    names = manifest.search.model_dump(exclude_none=True).keys()
+    by_vectors = {"encoder"} if manifest.encoder else set()
+    return {*names, *by_vectors, *({"faiss_gpu"} if manifest.backend is IndexType.FLAT else ())}
 
 
 def _report_of(name: str, report: Report) -> Report:

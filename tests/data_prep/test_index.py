@@ -14,15 +14,18 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from data_prep.index import build_index, index_command
-from data_prep.index_chunks import UnfinishedBuildError
 from data_prep.index_corpus import CorpusError, store_corpus
+from data_prep.index_plan_file import UnfinishedBuildError
+from data_prep.index_stages import IndexRequest
 from retrieval_server.corpus import Corpus
 from retrieval_server.encoder import EncoderSettings, FloatArray
-from retrieval_server.index import FlatIndex
+from retrieval_server.index import FaissIndex
 from retrieval_server.manifest import Manifest, sha256_of
 
 ROWS = 25
 SETTINGS = EncoderSettings(model="hashing", query_prefix="", passage_prefix="", pooling="mean")
+
+REPLACE = IndexRequest(overwrite=True)
 
 
 class Killed(BaseException):
@@ -66,16 +69,14 @@ def build(corpus: Path, tmp_path: Path) -> Build:
         encoder: RandomEncoder | None = None,
         output: str = "index",
         settings: EncoderSettings = SETTINGS,
-        chunk_rows: int = 4,
-        overwrite: bool = False,
+        **request: object,
     ) -> Manifest:
         made = encoder or RandomEncoder()
         return build_index(
             corpus,
             tmp_path / output,
             settings,
-            chunk_rows=chunk_rows,
-            overwrite=overwrite,
+            IndexRequest(**({"chunk_rows": 4} | request)),
             load=lambda _: made,
         )
 
@@ -99,7 +100,7 @@ def test_the_folder_holds_corpus_vectors_and_manifest(
     assert Manifest.load(folder) == manifest
     assert (manifest.rows, manifest.dimension, manifest.encoder) == (ROWS, 16, SETTINGS)
     assert manifest.corpus.sha256 == sha256_of(corpus)
-    index = FlatIndex.load(folder / "index.faiss")
+    index = FaissIndex.load(folder / "index.faiss")
     rows = Corpus(folder / "corpus.jsonl", folder / "offsets.npy")
     expected = RandomEncoder().encode_passages([f"passage {n} é" for n in range(ROWS)])
     assert all(np.array_equal(index.vector(n), expected[n]) for n in range(ROWS))
@@ -124,7 +125,10 @@ def test_a_half_written_chunk_is_not_taken_for_a_whole_one(build: Build, tmp_pat
     build(output="whole")
     with pytest.raises(Killed):
         build(RandomEncoder(2))
-    (tmp_path / "index.partial" / "vectors" / ".000002.npy.77.part").write_bytes(b"half")
+    # The kill came between the vectors and the mark that they are there.
+    stored = np.load(tmp_path / "index.partial" / "vectors.npy", mmap_mode="r+")
+    stored[8:10] = 7
+    stored.flush()
     build()
     assert contents_of(tmp_path / "index") == contents_of(tmp_path / "whole")
 
@@ -304,7 +308,7 @@ def test_a_corpus_inside_a_folder_that_is_replaced_is_refused(
     inside.parent.mkdir()
     corpus.rename(inside)
     with pytest.raises(ValueError, match=r"is inside .*, which is replaced; move it out"):
-        build_index(inside, tmp_path / "index", SETTINGS, overwrite=True)
+        build_index(inside, tmp_path / "index", SETTINGS, REPLACE)
     assert inside.exists()
 
 
@@ -318,5 +322,5 @@ def test_an_index_is_built_again_from_its_own_corpus(build: Build, tmp_path: Pat
     build()
     before = contents_of(tmp_path / "index")
     own = tmp_path / "index" / "corpus.jsonl"
-    build_index(own, tmp_path / "index", SETTINGS, overwrite=True, load=lambda _: RandomEncoder())
+    build_index(own, tmp_path / "index", SETTINGS, REPLACE, load=lambda _: RandomEncoder())
     assert contents_of(tmp_path / "index") == before

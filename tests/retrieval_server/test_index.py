@@ -9,11 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval_server.encoder import FloatArray
-from retrieval_server.index import FlatIndex
+from retrieval_server.index import FaissIndex
 
 
 def vectors(rows: int, dimension: int, seed: int) -> FloatArray:
     return np.random.default_rng(seed).standard_normal((rows, dimension)).astype(np.float32)
+
+
+def flat(dimension: int, chunks: list[FloatArray]) -> FaissIndex:
+    index = faiss.IndexFlatIP(dimension)
+    for chunk in chunks:
+        index.add(chunk)
+    return FaissIndex(index)
 
 
 # Above 20 queries FAISS computes by another path.
@@ -23,7 +30,7 @@ def test_the_nearest_rows_are_those_of_a_full_sort(
     rows: int, queries: int, topk: int, seed: int
 ) -> None:
     stored, asked = vectors(rows, 8, seed), vectors(queries, 8, seed + 1)
-    scores, found = FlatIndex.build(8, [stored]).search(asked, topk)
+    scores, found = flat(8, [stored]).search(asked, topk)
     products = asked @ stored.T
     assert found.shape == scores.shape == (queries, min(topk, rows))
     best = -np.sort(-products, axis=1)[:, :topk]
@@ -34,25 +41,25 @@ def test_the_nearest_rows_are_those_of_a_full_sort(
 
 def test_equal_scores_come_in_the_order_of_the_rows() -> None:
     stored = np.ones((30, 4), dtype=np.float32)
-    _, found = FlatIndex.build(4, [stored]).search(stored[:25], 5)
+    _, found = flat(4, [stored]).search(stored[:25], 5)
     assert found.tolist() == [[0, 1, 2, 3, 4]] * 25
 
 
 def test_chunks_are_numbered_one_after_the_other(tmp_path: Path) -> None:
     stored = vectors(10, 4, 0)
-    index = FlatIndex.build(4, [stored[:3], stored[3:4], stored[4:]])
-    index.save(tmp_path / "index.faiss")
-    loaded = FlatIndex.load(tmp_path / "index.faiss")
+    index = flat(4, [stored[:3], stored[3:4], stored[4:]])
+    faiss.write_index(index.faiss_index, str(tmp_path / "index.faiss"))
+    loaded = FaissIndex.load(tmp_path / "index.faiss")
     assert (loaded.rows, loaded.dimension) == (10, 4)
     assert all(np.array_equal(loaded.vector(row), stored[row]) for row in range(10))
 
 
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "index.faiss"
-    FlatIndex.build(4, [vectors(100, 4, 0)]).save(path)
+    faiss.write_index(flat(4, [vectors(100, 4, 0)]).faiss_index, str(path))
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(ValueError, match=r"index\.faiss is not a whole FAISS index"):
-        FlatIndex.load(path)
+        FaissIndex.load(path)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +72,4 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
 def test_another_kind_of_index_is_refused(tmp_path: Path, index: faiss.Index, reason: str) -> None:
     faiss.write_index(index, str(tmp_path / "index.faiss"))
     with pytest.raises(ValueError, match=reason):
-        FlatIndex.load(tmp_path / "index.faiss")
+        FaissIndex.load(tmp_path / "index.faiss")

@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 
 from retrieval_server.encoder import PRESETS, Encoder, EncoderSettings, FloatArray
 from retrieval_server.engines.assemble import load_service
-from retrieval_server.index import FlatIndex
 from retrieval_server.manifest import Manifest, ManifestError
 from retrieval_server.service import Service
 from retrieval_server.settings import Settings
@@ -75,7 +75,9 @@ def test_other_rows_or_dimension_are_refused(
 
 
 def test_an_index_of_other_rows_is_refused(load_folder: Load, index_folder: Path) -> None:
-    FlatIndex.build(64, [np.zeros((4, 64), dtype=np.float32)]).save(index_folder / "index.faiss")
+    other = faiss.IndexFlatIP(64)
+    other.add(np.zeros((4, 64), dtype=np.float32))
+    faiss.write_index(other, str(index_folder / "index.faiss"))
     with pytest.raises(ManifestError, match=r"index\.faiss has 4 rows"):
         load_folder()
 

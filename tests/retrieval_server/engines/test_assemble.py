@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from data_prep.index import build_index
+from data_prep.index_stages import IndexRequest
 from retrieval_server.encoder import Encoder, EncoderSettings, FloatArray
 from retrieval_server.engines.assemble import load_service
 from retrieval_server.engines.cross_encoder import RerankerSettings
+from retrieval_server.index_types import BuildParameters, IndexType
 from retrieval_server.lifecycle import ServiceFactory
 from retrieval_server.service import Report, Service
 from retrieval_server.settings import Settings
@@ -43,13 +45,22 @@ def assemble(encoder: Encoder) -> ServiceFactory:
 
 
 @pytest.fixture
-def second_index(
+def bm25_index(index_folder: Path, tmp_path: Path) -> Path:
+    """The words of the same corpus."""
+    request = IndexRequest(type=IndexType.BM25)
+    build_index(tmp_path / "corpus.jsonl", tmp_path / "bm25", None, request)
+    return tmp_path / "bm25"
+
+
+@pytest.fixture
+def graph_index(
     index_folder: Path, encoder: Encoder, encoder_settings: EncoderSettings, tmp_path: Path
 ) -> Path:
-    """The same corpus under other settings."""
-    other = encoder_settings.model_copy(update={"pooling": "cls"})
-    build_index(tmp_path / "corpus.jsonl", tmp_path / "second", other, load=lambda _: encoder)
-    return tmp_path / "second"
+    """The same vectors in a graph, which has a search setting of its own."""
+    request = IndexRequest(type=IndexType.HNSW, parameters=BuildParameters(links=4))
+    corpus, output = tmp_path / "corpus.jsonl", tmp_path / "graph"
+    build_index(corpus, output, encoder_settings, request, load=lambda _: encoder)
+    return output
 
 
 def broken(client: httpx.Client) -> dict[str, str]:
@@ -66,14 +77,63 @@ def test_a_dense_index(start: Start, assemble: ServiceFactory) -> None:
     assert (health["engine"], health["backend"], health["rows"]) == ("dense", "flat", 5)
 
 
+def test_a_bm25_index(start: Start, assemble: ServiceFactory, bm25_index: Path) -> None:
+    client = start(assemble, index=bm25_index)
+    assert broken(client) == {}
+    health = client.get("/health").json()
+    assert (health["engine"], health["backend"], health["rows"]) == ("bm25", "bm25", 5)
+
+
 def test_two_indexes_are_fused(
-    start: Start, assemble: ServiceFactory, index_folder: Path, second_index: Path
+    start: Start, assemble: ServiceFactory, index_folder: Path, bm25_index: Path
 ) -> None:
-    client = start(assemble, index=(index_folder, second_index))
+    client = start(assemble, index=(index_folder, bm25_index))
     assert broken(client) == {}
     health = client.get("/health").json()
     assert (health["engine"], health["rows"], health["fusion"]["k"]) == ("hybrid", 5, 60)
-    assert [part["encoder"]["pooling"] for part in health["parts"]] == ["mean", "cls"]
+    assert [part["engine"] for part in health["parts"]] == ["dense", "bm25"]
+    body = {"queries": ["Ada program", "a city in Moravia"], "topk": 5, "return_scores": True}
+    first, second = client.post("/retrieve", json=body).json()["result"]
+    assert [found[0]["document"]["id"] for found in (first, second)] == ["a", "b"]
+    assert first[0]["score"] == pytest.approx(2 / 61)  # first in both
+
+
+def test_a_setting_goes_to_the_indexes_that_have_it(
+    assemble: ServiceFactory, index_folder: Path, bm25_index: Path, graph_index: Path
+) -> None:
+    values = {"index": (bm25_index, graph_index), "ef_search": 300, "encoder": "hashing"}
+    service = assemble(Settings.model_validate(values), lambda _: None)
+    parts = service.info()["parts"]
+    assert [part["search"]["ef_search"] for part in parts] == [None, 300]
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ({"nprobe": 4}, "--nprobe: this type of index has no such choice"),
+        ({"encoder": "another"}, "'another' is asked for"),
+    ],
+)
+def test_a_setting_that_fits_no_index_is_refused(
+    assemble: ServiceFactory,
+    bm25_index: Path,
+    graph_index: Path,
+    setting: dict[str, object],
+    reason: str,
+) -> None:
+    values = {"index": (bm25_index, graph_index)} | setting
+    with pytest.raises(ValueError, match=reason):
+        assemble(Settings.model_validate(values), lambda _: None)
+
+
+def test_a_graph_keeps_as_many_candidates_as_the_fusion_asks_for(
+    assemble: ServiceFactory, bm25_index: Path, graph_index: Path
+) -> None:
+    values = {"index": (bm25_index, graph_index), "hybrid_depth": 500}
+    service = assemble(Settings.model_validate(values), lambda _: None)
+    assert service.info()["parts"][1]["search"]["ef_search"] == 500
+    service.close()
 
 
 def test_an_index_is_reranked(
@@ -109,11 +169,11 @@ def test_everything_at_once(
     web: Any,
     keys: Any,
     index_folder: Path,
-    second_index: Path,
+    bm25_index: Path,
 ) -> None:
     client = start(
         assemble,
-        index=f"{index_folder},{second_index}",
+        index=f"{index_folder},{bm25_index}",
         online="brave",
         online_url=web.url,
         rerank="a-cross-encoder",
@@ -121,21 +181,20 @@ def test_everything_at_once(
     assert broken(client) == {}
     health = client.get("/health").json()
     (hybrid,) = health["parts"]
-    assert [part["engine"] for part in hybrid["parts"]] == ["dense", "dense", "online"]
+    assert [part["engine"] for part in hybrid["parts"]] == ["dense", "bm25", "online"]
     body = {"queries": ["Brno town"], "topk": 20, "return_scores": False}
     (found,) = client.post("/retrieve", json=body).json()["result"]
     assert {"b", "https://example.org/5"} <= {document["id"] for document in found}
 
 
 def test_stages_name_the_index_when_there_are_several(
-    assemble: ServiceFactory, index_folder: Path, second_index: Path
+    assemble: ServiceFactory, index_folder: Path, bm25_index: Path
 ) -> None:
     stages: list[str] = []
-    settings = Settings(index=(index_folder, second_index), rerank="model")
+    settings = Settings(index=(index_folder, bm25_index), rerank="model")
     assemble(settings, stages.append).close()
     assert stages[:2] == ["index: manifest", "index: corpus"]
-    assert stages[5] == "second: manifest"
-    assert stages[-1] == "re-ranker"
+    assert stages[5:] == ["bm25: manifest", "bm25: corpus", "bm25: index", "re-ranker"]
 
 
 def test_a_refused_key_fails_the_load_and_not_the_first_query(
