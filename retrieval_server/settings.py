@@ -92,6 +92,8 @@ class Settings(EngineSettings):
             raise ValueError(f"topk ({self.topk}) is above max_topk ({self.max_topk})")
         if self.rerank and self.topk > self.rerank_depth:
             raise ValueError(f"topk ({self.topk}) is above rerank_depth ({self.rerank_depth})")
+        if self.online and not self.index and self.topk > self.online_results:
+            raise ValueError(f"topk ({self.topk}) is above online_results ({self.online_results})")
         if self.encoder and not self.index:
             raise ValueError("--encoder does nothing without --index")
         if self.max_queries > self.max_queue:

@@ -94,7 +94,7 @@ def _connect_to(name: ProviderName, settings: Settings) -> OnlineService:
     )
     client = OnlineClient(provider, provider.read_keys(os.environ), limits)
     client.fetch("search engine", 1)
-    return OnlineService(client, settings.online_concurrency)
+    return OnlineService(client, settings.online_results, settings.online_concurrency)
 
 
 def _reranker(settings: Settings) -> RerankerSettings:

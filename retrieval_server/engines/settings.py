@@ -72,6 +72,11 @@ class EngineSettings(BaseSettings):
     online_url: URL | None = Field(
         default=None, description="Base URL in place of the web search engine's own."
     )
+    online_results: int = Field(
+        default=10,
+        ge=1,
+        description="Results it is asked for, and returned at most; above 10 some charge more.",
+    )
     online_timeout: float = Field(
         default=8.0,
         gt=0,
@@ -104,6 +109,9 @@ class EngineSettings(BaseSettings):
         for name, value in (("rerank", self.rerank), ("online", self.online)):
             for flag in sorted(f for f in given if f.startswith(f"{name}_") and not value):
                 yield f"--{flag.replace('_', '-')} does nothing without --{name}"
+        most = PROVIDERS[self.online].most if self.online else self.online_results
+        if self.online_results > most:
+            yield f"online_results ({self.online_results}) is above the {most} of {self.online}"
         if self.online_url and not self.online_url.startswith(("http://", "https://")):
             yield f"--online-url must begin with http:// or https://, not {self.online_url!r}"
         if self.rerank and engines > 1 and self.rerank_depth > self.hybrid_depth:

@@ -27,7 +27,7 @@ def examine_server(
 ) -> Iterator[Verdict]:
     """Try the rules on a server that answers; yield each verdict as it is found.
 
-    It is asked about 80 queries, most of them a few distinct ones.
+    It is asked about 60 queries, some 15 of them distinct.
 
     Args:
         url: Where it takes POST requests: `http://HOST:PORT/retrieve`.

@@ -59,11 +59,11 @@ def title_and_text(server: Server) -> str:
 
 @rule(
     RULES,
-    "no passage twice",
+    "no repeats",
     fix="return each passage once a query: a second time it only takes room",
     needed=False,
 )
-def no_passage_twice(server: Server) -> str:
+def no_repeats(server: Server) -> str:
     """What the policy reads is short: three passages are three different ones."""
     for query, ranking in server.alone.items():
         keys = [found.key for found in ranking]

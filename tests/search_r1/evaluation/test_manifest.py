@@ -94,6 +94,18 @@ def test_what_the_server_serves_is_part_of_the_settings(
     assert made["about"]["health"] == health
 
 
+def test_so_are_the_parts_of_an_engine_that_is_made_of_others(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = {"rows": 4, "encoder": {"model": "e5"}}
+    hybrid = {"rows": 4, "fusion": {"k": 60}, "parts": [index | {"created": "today"}]}
+    health = {"status": "ready", "model": "m", "depth": 20, "rows": 4, "parts": [hybrid]}
+    monkeypatch.setattr("search_r1.evaluation.manifest.ask_health", lambda _: health)
+    served = manifest(config(searchable=True))["settings"]["retriever"]
+    told = hybrid | {"parts": [index]}
+    assert served == {"model": "m", "depth": 20, "rows": 4, "parts": [told]}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
