@@ -25,7 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     except ValidationError as error:
         for item in error.errors(include_url=False):
             field = ".".join(str(part) for part in item["loc"]).replace("_", "-")
-            logging.error("%s: %s", f"--{field}" if field else "settings", item["msg"])
+            reason = item["msg"].removeprefix("Value error, ")
+            logging.error("%s: %s", f"--{field}" if field else "settings", reason)
         return 2
     share_cores(settings.threads)
     # Imported after that, since it loads faiss.

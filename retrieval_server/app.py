@@ -11,11 +11,11 @@ from fastapi.responses import JSONResponse
 from pydantic_core import to_json
 
 from retrieval_server.batcher import MicroBatcher, QueueFullError, SearchFailedError
+from retrieval_server.engines.assemble import load_service
 from retrieval_server.jobs import Passages
 from retrieval_server.lifecycle import Lifecycle, ServiceFactory, Status
 from retrieval_server.metrics import Metrics, RequestMetrics
 from retrieval_server.schemas import ErrorResponse, RetrieveRequest, RetrieveResponse
-from retrieval_server.service import load_service
 from retrieval_server.settings import Settings
 
 _LOADING_RETRY_SECONDS = 2

@@ -39,6 +39,11 @@ def split_contents(contents: str) -> tuple[str | None, str | None]:
     return None, None
 
 
+def join_contents(title: str | None, text: str) -> str:
+    r"""Write `"Title"\ntext`, or the text alone where there is no title."""
+    return f'"{title}"\n{text}' if title else text
+
+
 def parse_row(line: bytes) -> Document:
     """Read one JSON line of a corpus.
 
@@ -52,7 +57,7 @@ def parse_row(line: bytes) -> Document:
         field = "".join(f"field '{part}': " for part in first["loc"])
         raise ValueError(f"{field}{first['msg']}") from error
     if row.contents is None:
-        contents = f'"{row.title}"\n{row.text}' if row.title else row.text or ""
+        contents = join_contents(row.title, row.text or "")
         return Document(id=row.id, contents=contents, title=row.title or None, text=row.text)
     title, text = split_contents(row.contents)
     return Document(

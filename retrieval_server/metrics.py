@@ -13,6 +13,8 @@ from prometheus_client import (
 )
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from retrieval_server.engines.online.counts import REGISTRY as ONLINE_REGISTRY
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _QUERIES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -59,7 +61,7 @@ class Metrics:
 
     def render(self) -> bytes:
         """Return the text exposition format."""
-        return generate_latest(self._registry)
+        return generate_latest(self._registry) + generate_latest(ONLINE_REGISTRY)
 
 
 class RequestMetrics:

@@ -22,6 +22,7 @@ class Document(BaseModel):
         contents: The whole passage, `"Title"` on its first line when it has a title.
         title: The title without its quotes, when it is known.
         text: The passage without the title line, when it is known.
+        url: Where it stands on the web, when it was found there.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -30,6 +31,7 @@ class Document(BaseModel):
     contents: str
     title: str | None = None
     text: str | None = None
+    url: str | None = None
 
 
 class ScoredDocument(BaseModel):

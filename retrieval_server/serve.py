@@ -12,8 +12,8 @@ from enum import IntEnum
 import uvicorn
 
 from retrieval_server.app import create_app
+from retrieval_server.engines.assemble import load_service
 from retrieval_server.lifecycle import Lifecycle, ServiceFactory, Status
-from retrieval_server.service import load_service
 from retrieval_server.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def serve(settings: Settings, service_factory: ServiceFactory = load_service) ->
         )
     )
     lifecycle.on_failed = lambda: setattr(server, "should_exit", True)
-    logger.info("Listening on %s, loading %s", _url(listener), settings.index)
+    logger.info("Listening on %s, loading %s", _url(listener), settings.engines)
     _run(server, listener)
     return _end(lifecycle)
 

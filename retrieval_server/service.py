@@ -1,6 +1,7 @@
 """One batch of queries: search, fetch. Synchronous, called from one worker thread."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from retrieval_server.corpus import Corpus
@@ -28,7 +29,11 @@ class Service(Protocol):
         """
 
     def info(self) -> dict[str, object]:
-        """Say what is served, in JSON terms, with `rows` and `encoder`; shown by /health."""
+        """Say what is served, in JSON terms; shown by /health.
+
+        With `engine`, its kind, `rows`, None where nobody knows, and, where it searches a corpus,
+        `corpus`; one that is made of others has what they say as `parts`.
+        """
 
     def close(self) -> None:
         """Release files."""
@@ -81,15 +86,16 @@ class IndexService:
 
     def info(self) -> dict[str, object]:
         """Return the manifest."""
-        return self._manifest.model_dump(mode="json")
+        engine = "bm25" if self._manifest.encoder is None else "dense"
+        return {"engine": engine, **self._manifest.model_dump(mode="json")}
 
     def close(self) -> None:
         """Release the corpus."""
         self.corpus.close()
 
 
-def load_service(
-    settings: Settings, report: Report, load: LoadEncoder = load_encoder
+def load_index(
+    folder: Path, settings: Settings, report: Report, load: LoadEncoder = load_encoder
 ) -> IndexService:
     """Open an index folder, check every part against its manifest, and load the encoder.
 
@@ -98,21 +104,22 @@ def load_service(
         ValueError: The settings ask for what the type of index does not have.
     """
     report("manifest")
-    manifest = Manifest.load(settings.index)
+    manifest = Manifest.load(folder)
     if settings.encoder is not None:
         manifest.check_encoder(_wanted_encoder(settings.encoder, manifest))
     manifest = _with_search(manifest, settings)
     report("corpus")
-    corpus = open_corpus(settings.index, manifest, verify_hash=settings.verify_corpus)
+    corpus = open_corpus(folder, manifest, verify_hash=settings.verify_corpus)
     report("index")
     if manifest.encoder is None:
-        rows: RowSearch = open_bm25(settings.index / BM25_FOLDER, manifest)
+        rows: RowSearch = open_bm25(folder / BM25_FOLDER, manifest)
     else:
-        rows = _open_dense(settings, manifest, manifest.encoder, corpus, report, load)
+        rows = _open_dense(folder, settings, manifest, manifest.encoder, corpus, report, load)
     return IndexService(rows, corpus, manifest)
 
 
 def _open_dense(
+    folder: Path,
     settings: Settings,
     manifest: Manifest,
     encoder_settings: EncoderSettings,
@@ -121,7 +128,7 @@ def _open_dense(
     load: LoadEncoder,
 ) -> DenseSearch:
     index = open_vector_index(
-        settings.index,
+        folder,
         manifest,
         memory_map=settings.memory_map,
         gpu=settings.faiss_gpu,
@@ -137,7 +144,7 @@ def _with_search(manifest: Manifest, settings: Settings) -> Manifest:
     search = manifest.search.override(settings.nprobe, settings.ef_search, settings.candidates)
     # As many as any request may ask for, so that fewer are always the beginning of more.
     least = {
-        name: max(value, settings.max_topk)
+        name: max(value, settings.deepest)
         for name in ("ef_search", "candidates")
         if (value := getattr(search, name)) is not None
     }

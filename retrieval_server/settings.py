@@ -2,20 +2,33 @@
 
 from typing import Self
 
-from pydantic import DirectoryPath, Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, model_validator
+from pydantic_settings import SettingsConfigDict
 
 from retrieval_server.encoder import Dtype
+from retrieval_server.engines.settings import EngineSettings
 
 
-class Settings(BaseSettings):
-    """Serve an index folder over HTTP (made by `search-r1 prepare index`)."""
+class Settings(EngineSettings):
+    """Serve passages over HTTP: POST /retrieve, GET /health, GET /metrics.
+
+    search-r1 serve --index wiki-e5                    one index (`search-r1 prepare index`)
+    search-r1 serve --index wiki-e5 --index wiki-bm25  hybrid: both, fused by rank
+    search-r1 serve --index wiki-e5 --rerank MODEL     its best 20, re-ranked by a cross-encoder
+    search-r1 serve --online serper                    the web; the key is SERPER_API_KEY
+
+    Every flag is an environment variable too: --max-topk is RETRIEVER_MAX_TOPK.
+    """
 
     model_config = SettingsConfigDict(
-        env_prefix="RETRIEVER_", frozen=True, cli_kebab_case=True, cli_implicit_flags=True
+        env_prefix="RETRIEVER_",
+        frozen=True,
+        cli_kebab_case=True,
+        cli_implicit_flags=True,
+        cli_hide_none_type=True,
+        cli_prog_name="search-r1 serve",
     )
 
-    index: DirectoryPath = Field(description="Index folder.")
     host: str = Field(default="127.0.0.1", description="Address to bind; 0.0.0.0 for all.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port to bind; 0 picks one.")
 
@@ -50,7 +63,9 @@ class Settings(BaseSettings):
     encoder: str | None = Field(
         default=None, description="Refuse an index that was built with another encoder than this."
     )
-    device: str | None = Field(default=None, description="Encoder's device; default: best found.")
+    device: str | None = Field(
+        default=None, description="Device of the models; default: best found."
+    )
     dtype: Dtype | None = Field(default=None, description="Encoder's dtype; default: the index's.")
     threads: int = Field(default=0, ge=0, description="Threads of encoder and index; 0: all.")
     verify_corpus: bool = Field(
@@ -64,10 +79,23 @@ class Settings(BaseSettings):
         default=3.0, ge=0, description="How long /health tells a failed load before the exit."
     )
 
+    @property
+    def deepest(self) -> int:
+        """Passages of a query that an index may be asked for at most."""
+        if len(self.index) + bool(self.online) > 1:
+            return self.hybrid_depth
+        return self.rerank_depth if self.rerank else self.max_topk
+
     @model_validator(mode="after")
     def _limits_agree(self) -> Self:
         if self.topk > self.max_topk:
             raise ValueError(f"topk ({self.topk}) is above max_topk ({self.max_topk})")
+        if self.rerank and self.topk > self.rerank_depth:
+            raise ValueError(f"topk ({self.topk}) is above rerank_depth ({self.rerank_depth})")
+        if self.online and not self.index and self.topk > self.online_results:
+            raise ValueError(f"topk ({self.topk}) is above online_results ({self.online_results})")
+        if self.encoder and not self.index:
+            raise ValueError("--encoder does nothing without --index")
         if self.max_queries > self.max_queue:
             raise ValueError(
                 f"max_queries ({self.max_queries}) is above max_queue ({self.max_queue}): "

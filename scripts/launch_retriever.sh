@@ -86,7 +86,9 @@ while time.monotonic() - begin < seconds:
         response = connection.getresponse()
         body = json.load(response)
         if response.status == 200:
-            print(f"Ready after {time.monotonic() - begin:.0f} s: {body['rows']:,} passages")
+            rows = body["rows"]
+            what = "the web" if rows is None else f"{rows:,} passages"
+            print(f"Ready after {time.monotonic() - begin:.0f} s: {what}")
             sys.exit(0)
         state = body.get("stage") or body.get("reason")
         if state != said:

@@ -132,7 +132,8 @@ def merge(
 @app.command()
 def doctor(
     retriever: Annotated[
-        str | None, typer.Option(help="The /retrieve URL of a server to query.")
+        str | None,
+        typer.Option(help="The /retrieve URL of a server: every rule of the API is tried on it."),
     ] = None,
 ) -> None:
     """Check the installation and the machine; exit code 1 if something must be fixed."""

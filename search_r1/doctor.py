@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 from rich.console import Console
 
+from search_r1.contract.examine import examine_server
 from search_r1.installation import Diagnoses, Diagnosis, check_installation
 from search_r1.merge import has_gpu
 from search_r1.passages import read_reply
@@ -24,16 +25,21 @@ _URL_FIX = "give the /retrieve URL of a server: http://HOST:PORT/retrieve"
 
 
 def print_diagnoses(retriever: str | None, console: Console) -> bool:
-    """Examine everything and print it as it is found; return whether all is well."""
+    """Examine everything and print it as it is found; return whether all needs are met."""
     well = True
     for found in examine(retriever):
-        mark = "[green]ok  [/]" if found.ok else "[red]FAIL[/]"
-        console.print(f"{mark} {found.name:15}", end=" ")
+        console.print(f"{_mark(found)} {found.name:15}", end=" ")
         console.print(found.detail, markup=False, soft_wrap=True)
         if not found.ok:
             console.print(f"     fix: {found.fix}", markup=False, style="yellow", soft_wrap=True)
-        well = well and found.ok
+        well = well and (found.ok or found.warning)
     return well
+
+
+def _mark(found: Diagnosis) -> str:
+    if found.ok:
+        return "[green]ok  [/]"
+    return "[yellow]warn[/]" if found.warning else "[red]FAIL[/]"
 
 
 def examine(retriever: str | None = None) -> Diagnoses:
@@ -44,7 +50,7 @@ def examine(retriever: str | None = None) -> Diagnoses:
     fix = "docker run --shm-size=16g" if shm < _MIN_SHM_GIB else ""
     yield Diagnosis("shared memory", f"{shm:.1f} GiB in /dev/shm", fix)
     if retriever:
-        yield query(retriever)
+        yield from check_retriever(retriever)
     yield from check_installation(setup)
 
 
@@ -67,6 +73,17 @@ def _check_gpus(setup: str) -> Diagnoses:
         yield Diagnosis(f"device {index}", line)
     if find_spec("flash_attn") is None:
         yield Diagnosis("flash-attn", "not installed; verl needs it on a GPU", setup)
+
+
+def check_retriever(url: str) -> Diagnoses:
+    """One real query, then every rule of the retrieval API."""
+    reached = query(url)
+    yield reached
+    if reached.ok:
+        for verdict in examine_server(url):
+            rule = verdict.rule
+            fix = "" if verdict.kept else rule.fix
+            yield Diagnosis(rule.name, verdict.detail, fix, warning=not rule.needed)
 
 
 def query(url: str) -> Diagnosis:

@@ -27,6 +27,8 @@ class Diagnosis:
     name: str
     detail: str
     fix: str = ""
+    warning: bool = False
+    """Whether one can go on without the fix."""
 
     @property
     def ok(self) -> bool:

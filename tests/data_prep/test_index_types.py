@@ -19,9 +19,10 @@ from data_prep.index_sizes import index_size
 from data_prep.index_source import VectorSource, open_source
 from data_prep.index_stages import IndexRequest
 from retrieval_server.encoder import EncoderSettings, FloatArray
+from retrieval_server.engines.assemble import load_service
 from retrieval_server.index_types import BuildParameters, IndexType, build_parameters
 from retrieval_server.manifest import Manifest, ManifestError
-from retrieval_server.service import IndexService, load_service
+from retrieval_server.service import IndexService
 from retrieval_server.settings import Settings
 
 ROWS = 600

@@ -15,8 +15,9 @@ import uvicorn
 from data_prep.index import build_index
 from retrieval_server.app import create_app
 from retrieval_server.encoder import Encoder, EncoderSettings, FloatArray
+from retrieval_server.engines.assemble import load_service
 from retrieval_server.lifecycle import ServiceFactory
-from retrieval_server.service import IndexService, Report, load_service
+from retrieval_server.service import Report, Service
 from retrieval_server.settings import Settings
 
 DIMENSION = 64
@@ -90,7 +91,7 @@ def index_folder(tmp_path: Path, encoder: Encoder, encoder_settings: EncoderSett
 def load(encoder: Encoder) -> ServiceFactory:
     """Loads the real service over the hashing encoder."""
 
-    def factory(settings: Settings, report: Report) -> IndexService:
+    def factory(settings: Settings, report: Report) -> Service:
         return load_service(settings, report, load=lambda _: encoder)
 
     return factory

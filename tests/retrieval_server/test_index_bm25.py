@@ -12,11 +12,12 @@ import pytest
 from data_prep import index_bm25
 from data_prep.index_build import build_index
 from data_prep.index_stages import IndexRequest
+from retrieval_server.engines.assemble import load_service
 from retrieval_server.index import NO_ROW
 from retrieval_server.index_bm25 import Bm25Index, make_tokenizer, split_words
 from retrieval_server.index_types import IndexType
 from retrieval_server.manifest import ManifestError
-from retrieval_server.service import IndexService, load_service
+from retrieval_server.service import IndexService
 from retrieval_server.settings import Settings
 
 TEXTS = [

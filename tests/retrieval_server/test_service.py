@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 from retrieval_server.encoder import PRESETS, Encoder, EncoderSettings, FloatArray
+from retrieval_server.engines.assemble import load_service
 from retrieval_server.manifest import Manifest, ManifestError
-from retrieval_server.service import IndexService, load_service
+from retrieval_server.service import Service
 from retrieval_server.settings import Settings
 
-Load = Callable[..., IndexService]
+Load = Callable[..., Service]
 
 
 @pytest.fixture
 def load_folder(index_folder: Path, encoder: Encoder) -> Load:
-    def run(with_encoder: Encoder = encoder, **settings: object) -> IndexService:
+    def run(with_encoder: Encoder = encoder, **settings: object) -> Service:
         values = Settings.model_validate({"index": index_folder} | settings)
         return load_service(values, lambda _stage: None, load=lambda _: with_encoder)
 
@@ -35,7 +36,9 @@ def test_stages_are_reported_in_order(index_folder: Path, encoder: Encoder) -> N
     settings = Settings(index=index_folder)
     service = load_service(settings, stages.append, load=lambda _: encoder)
     assert stages == ["manifest", "corpus", "index", "encoder", "check"]
-    assert service.info() == Manifest.load(index_folder).model_dump(mode="json")
+    assert service.info() == {"engine": "dense"} | Manifest.load(index_folder).model_dump(
+        mode="json"
+    )
     service.close()
 
 

@@ -14,7 +14,7 @@ def test_environment_fills_what_is_not_given(
     monkeypatch.setenv("RETRIEVER_TOPK", "5")
     monkeypatch.setenv("RETRIEVER_INDEX", str(tmp_path))
     settings = Settings.model_validate({"port": 9000})
-    assert (settings.index, settings.topk, settings.port) == (tmp_path, 5, 9000)
+    assert (settings.index, settings.topk, settings.port) == ((tmp_path,), 5, 9000)
     assert settings.host == "127.0.0.1"
 
 

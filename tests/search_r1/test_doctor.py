@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from search_r1 import doctor
-from search_r1.doctor import examine, print_diagnoses, query
+from search_r1.doctor import check_retriever, examine, print_diagnoses, query
 from search_r1.installation import Diagnosis
 
 HIT = {"document": {"id": "1", "contents": '"Moon"\ntext'}, "score": 0.5}
@@ -51,6 +51,26 @@ def test_a_server_that_does_not(
     assert fix in found.fix
 
 
+def test_every_rule_of_the_api_is_tried_on_a_server_that_answers(
+    serve: Callable[..., Any],
+) -> None:
+    reached, *found = check_retriever(serve({"body": {"result": [[HIT]]}}).url)
+    assert reached.ok
+    told = {one.name: one for one in found}
+    assert told["documents"].ok
+    # It gives the same to whatever is asked.
+    assert not told["several queries"].ok
+    assert not told["several queries"].warning
+    assert told["bad requests"].warning
+    assert "4xx" in told["bad requests"].fix
+
+
+def test_no_rule_is_tried_on_a_server_that_does_not_answer(serve: Callable[..., Any]) -> None:
+    server = serve({"body": {}, "status": 500})
+    assert [one.ok for one in check_retriever(server.url)] == [False]
+    assert len(server.requests) == 1
+
+
 def test_no_server() -> None:
     assert "search-r1 serve" in query("http://127.0.0.1:9/retrieve").fix
 
@@ -76,6 +96,16 @@ def test_every_finding_is_printed_with_its_fix(monkeypatch: pytest.MonkeyPatch) 
     assert "ok   a               1 [x]" in capture.get()
     assert "FAIL b               gone" in capture.get()
     assert "fix: bash [y].sh" in capture.get()
+
+
+def test_what_can_wait_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Diagnosis("a", "1", "do it", warning=True)
+    monkeypatch.setattr(doctor, "examine", lambda _: iter([found]))
+    console = Console(width=40)
+    with console.capture() as capture:
+        assert print_diagnoses(None, console)
+    assert "warn a" in capture.get()
+    assert "fix: do it" in capture.get()
 
 
 def test_a_machine_without_a_gpu_is_described() -> None:

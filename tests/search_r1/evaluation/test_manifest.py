@@ -86,6 +86,15 @@ def test_what_the_server_serves_is_part_of_the_settings(config: Config) -> None:
     assert made["about"]["health"] == health
 
 
+def test_so_are_the_parts_of_an_engine_that_is_made_of_others(config: Config) -> None:
+    index = {"rows": 4, "encoder": {"model": "e5"}}
+    hybrid = {"rows": 4, "fusion": {"k": 60}, "parts": [index | {"created": "today"}]}
+    health = {"status": "ready", "model": "m", "depth": 20, "rows": 4, "parts": [hybrid]}
+    served = manifest(config(searchable=True), health=health)["settings"]["retriever"]
+    told = hybrid | {"parts": [index]}
+    assert served == {"model": "m", "depth": 20, "rows": 4, "parts": [told]}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -1,0 +1,108 @@
+"""Settings -> the engine that is served: indexes and a web search engine, fused, re-ranked."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from retrieval_server.engines.cross_encoder import RerankerSettings, load_cross_encoder
+from retrieval_server.engines.hybrid import HybridService
+from retrieval_server.engines.online.client import OnlineClient, OnlineSettings
+from retrieval_server.engines.online.provider import ProviderName
+from retrieval_server.engines.online.providers import PROVIDERS
+from retrieval_server.engines.online.service import OnlineService
+from retrieval_server.engines.rerank import RerankService, Scorer
+from retrieval_server.index_types import IndexType
+from retrieval_server.manifest import Manifest
+from retrieval_server.sentence_encoder import load_encoder
+from retrieval_server.service import LoadEncoder, Report, Service, load_index
+from retrieval_server.settings import Settings
+
+_DEFAULTS: Final = {name: field.default for name, field in Settings.model_fields.items()}
+
+LoadScorer = Callable[[RerankerSettings], Scorer]
+
+
+def load_service(
+    settings: Settings,
+    report: Report,
+    load: LoadEncoder = load_encoder,
+    load_scorer: LoadScorer = load_cross_encoder,
+) -> Service:
+    """Load every part that the settings name, and put them together.
+
+    Args:
+        settings: Checked when they were made.
+        report: Takes each stage, before it begins.
+        load: Loads an encoder.
+        load_scorer: Loads a re-ranker.
+
+    Raises:
+        ManifestError: A part of an index does not belong to the others, or two indexes do not.
+        ValueError: The model does not fit its settings.
+        OnlineError: The web search engine does not answer.
+    """
+    engines = [*_load_indexes(settings, report, load), *_connect(settings, report)]
+    engine = HybridService(engines, settings.hybrid_depth) if len(engines) > 1 else engines[0]
+    if settings.rerank is None:
+        return engine
+    report("re-ranker")
+    return RerankService(engine, load_scorer(_reranker(settings)), settings.rerank_depth)
+
+
+def _load_indexes(settings: Settings, report: Report, load: LoadEncoder) -> Iterator[Service]:
+    if len(settings.index) == 1:
+        yield load_index(settings.index[0], settings, report, load)
+        return
+    manifests = [Manifest.load(folder) for folder in settings.index]
+    for folder, manifest in zip(settings.index, manifests, strict=True):
+        own = _own_settings(manifest, manifests, settings)
+        yield load_index(folder, own, _report_of(folder.name, report), load)
+
+
+def _own_settings(
+    manifest: Manifest, manifests: Sequence[Manifest], settings: Settings
+) -> Settings:
+    """Leave out what only another of the indexes has; what none has is refused as for one."""
+    foreign = set().union(*map(_has, manifests)) - _has(manifest)
+    return settings.model_copy(update={name: _DEFAULTS[name] for name in foreign})
+
+
+def _has(manifest: Manifest) -> set[str]:
+    """The settings that mean something to the type of an index."""
+    names = manifest.search.model_dump(exclude_none=True).keys()
+    by_vectors = {"encoder"} if manifest.encoder else set()
+    return {*names, *by_vectors, *({"faiss_gpu"} if manifest.backend is IndexType.FLAT else ())}
+
+
+def _report_of(name: str, report: Report) -> Report:
+    return lambda stage: report(f"{name}: {stage}")
+
+
+def _connect(settings: Settings, report: Report) -> Iterator[Service]:
+    if settings.online:
+        report(settings.online)
+        yield _connect_to(settings.online, settings)
+
+
+def _connect_to(name: ProviderName, settings: Settings) -> OnlineService:
+    """One query is asked, so that a refused key is found now and not by the first user."""
+    provider = PROVIDERS[name]
+    limits = OnlineSettings(
+        base_url=settings.online_url,
+        timeout_seconds=settings.online_timeout,
+        concurrency=settings.online_concurrency,
+    )
+    client = OnlineClient(provider, provider.read_keys(os.environ), limits)
+    client.fetch("search engine", 1)
+    return OnlineService(client, settings.online_results, settings.online_concurrency)
+
+
+def _reranker(settings: Settings) -> RerankerSettings:
+    assert settings.rerank is not None
+    return RerankerSettings(
+        model=settings.rerank,
+        batch_size=settings.rerank_batch_size,
+        max_length=settings.rerank_max_length,
+        device=settings.device,
+        dtype=settings.dtype,
+    )
