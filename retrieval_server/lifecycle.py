@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 
 from retrieval_server.batcher import MicroBatcher
 from retrieval_server.metrics import Metrics
+from retrieval_server.progress import LoadProgress
 from retrieval_server.service import Report, Service
 from retrieval_server.settings import Settings
 
@@ -30,7 +30,7 @@ class Lifecycle:
 
     Attributes:
         status: Loading, ready or failed.
-        stage: What is being loaded.
+        progress: How far the load is.
         reason: Why the load failed.
         batcher: The way to the service; None until ready.
         on_failed: Called some seconds after a failed load, so that /health can still tell it.
@@ -38,14 +38,13 @@ class Lifecycle:
 
     def __init__(self, settings: Settings, factory: ServiceFactory, metrics: Metrics) -> None:
         self.status = Status.LOADING
-        self.stage = "start"
+        self.progress = LoadProgress()
         self.reason = ""
         self.batcher: MicroBatcher | None = None
         self.on_failed: Callable[[], None] = _nothing
         self._settings = settings
         self._factory = factory
         self._metrics = metrics
-        self._begin = time.monotonic()
         self._service: Service | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="search")
 
@@ -53,7 +52,7 @@ class Lifecycle:
         """Load the service; on an error log it, set the reason, and call `on_failed`."""
         try:
             service = await asyncio.get_running_loop().run_in_executor(
-                self._executor, self._factory, self._settings, self._report
+                self._executor, self._factory, self._settings, self.progress
             )
         except Exception as error:  # whatever it is, /health tells it
             await self._fail(error)
@@ -61,7 +60,7 @@ class Lifecycle:
             self._service = service
             self.batcher = self._make_batcher(service)
             self.status = Status.READY
-            logger.info("Ready after %.1f s", time.monotonic() - self._begin)
+            logger.info("Ready after %.1f s", self.progress.seconds)
 
     def health(self) -> dict[str, object]:
         """Return the body of /health."""
@@ -69,8 +68,12 @@ class Lifecycle:
             return {"status": self.status, **self._service.info()}
         if self.status is Status.FAILED:
             return {"status": self.status, "reason": self.reason}
-        seconds = round(time.monotonic() - self._begin, 1)
-        return {"status": self.status, "stage": self.stage, "seconds": seconds}
+        return {
+            "status": self.status,
+            "stage": self.progress.stage,
+            "fraction": self.progress.fraction,
+            "seconds": self.progress.seconds,
+        }
 
     async def close(self) -> None:
         """Finish accepted queries and release the service; does not wait for a running load."""
@@ -88,10 +91,6 @@ class Lifecycle:
         logger.error("Loading failed: %s", error, exc_info=None if expected else error)
         await asyncio.sleep(self._settings.failed_seconds)
         self.on_failed()
-
-    def _report(self, stage: str) -> None:
-        self.stage = stage
-        logger.info("Loading: %s", stage)
 
     def _make_batcher(self, service: Service) -> MicroBatcher:
         return MicroBatcher(

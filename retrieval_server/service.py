@@ -14,13 +14,18 @@ from retrieval_server.schemas import ScoredDocument
 from retrieval_server.sentence_encoder import load_encoder
 from retrieval_server.settings import Settings
 
-Report = Callable[[str], None]
-"""Takes the name of the loading stage that begins."""
 LoadEncoder = Callable[[EncoderSettings], Encoder]
 
 # Half precision and other kernels move a vector by less than 0.001; other weights, pooling
 # or prefixes move it by far more.
 _SAME_VECTOR = 0.99
+
+
+class Report(Protocol):
+    """Told by a service factory how far it is; /health shows it."""
+
+    def __call__(self, stage: str, reads: int = 0) -> None:
+        """Enter a loading stage, which will read so many bytes of files; 0 if not known."""
 
 
 class Service(Protocol):
@@ -83,9 +88,10 @@ def load_service(
     manifest = Manifest.load(folder)
     if settings.encoder is not None:
         manifest.check_encoder(_wanted_encoder(settings.encoder, manifest))
-    report("corpus")
+    report("corpus", manifest.corpus.bytes if settings.verify_corpus else 0)
     corpus = _open_corpus(folder, manifest, verify_hash=settings.verify_corpus)
-    report("index")
+    index_file = folder / INDEX_FILE
+    report("index", index_file.stat().st_size if index_file.is_file() else 0)
     index = _open_index(folder, manifest)
     report("encoder")
     encoder = load(_runtime_encoder(settings, manifest))
