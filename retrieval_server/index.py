@@ -32,7 +32,7 @@ class VectorIndex(Protocol):
 
 
 class FlatIndex:
-    """Exact search over float32 vectors in memory: `rows * dimension * 4` bytes."""
+    """Exact search over float32 vectors: `rows * dimension * 4` bytes, of memory or of a file."""
 
     def __init__(self, index: faiss.Index) -> None:
         self._index = index
@@ -46,14 +46,14 @@ class FlatIndex:
         return cls(index)
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read an index file.
+    def load(cls, path: Path, *, mapped: bool = False) -> Self:
+        """Read an index file, or map it: then all processes that do share its memory.
 
         Raises:
             ValueError: Not a FAISS file of this kind, or a truncated one.
         """
         try:
-            index = faiss.read_index(str(path))
+            index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
             raise ValueError(f"{path} is not a whole FAISS index: {reason}") from error

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 
 from retrieval_server.batcher import MicroBatcher
+from retrieval_server.board import Seat, WorkerState
 from retrieval_server.metrics import Metrics
 from retrieval_server.progress import LoadProgress
 from retrieval_server.service import Report, Service
@@ -36,7 +37,9 @@ class Lifecycle:
         on_failed: Called some seconds after a failed load, so that /health can still tell it.
     """
 
-    def __init__(self, settings: Settings, factory: ServiceFactory, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: Settings, factory: ServiceFactory, metrics: Metrics, seat: Seat
+    ) -> None:
         self.status = Status.LOADING
         self.progress = LoadProgress()
         self.reason = ""
@@ -45,6 +48,7 @@ class Lifecycle:
         self._settings = settings
         self._factory = factory
         self._metrics = metrics
+        self._seat = seat
         self._service: Service | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="search")
 
@@ -60,12 +64,21 @@ class Lifecycle:
             self._service = service
             self.batcher = self._make_batcher(service)
             self.status = Status.READY
+            self._seat.enter(WorkerState.READY)
             logger.info("Ready after %.1f s", self.progress.seconds)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a query is answered, whichever worker gets it."""
+        return self.status is Status.READY and self._seat.board.whole
 
     def health(self) -> dict[str, object]:
         """Return the body of /health."""
+        board = self._seat.board
+        workers = {"ready": board.ready, "of": len(board), "restarts": board.restarts}
         if self._service is not None:
-            return {"status": self.status, **self._service.info()}
+            status = Status.READY if self.ready else Status.LOADING
+            return {"status": status, **self._service.info(), "workers": workers}
         if self.status is Status.FAILED:
             return {"status": self.status, "reason": self.reason}
         return {
@@ -73,6 +86,7 @@ class Lifecycle:
             "stage": self.progress.stage,
             "fraction": self.progress.fraction,
             "seconds": self.progress.seconds,
+            "workers": workers,
         }
 
     async def close(self) -> None:
@@ -100,6 +114,7 @@ class Lifecycle:
             max_batch=self._settings.max_batch,
             max_wait=self._settings.max_wait_ms / 1000,
             max_queue=self._settings.max_queue,
+            cache_size=self._settings.cache_size,
         )
 
 

@@ -92,7 +92,7 @@ def load_service(
     corpus = _open_corpus(folder, manifest, verify_hash=settings.verify_corpus)
     index_file = folder / INDEX_FILE
     report("index", index_file.stat().st_size if index_file.is_file() else 0)
-    index = _open_index(folder, manifest)
+    index = _open_index(folder, manifest, mapped=settings.workers > 1)
     report("encoder")
     encoder = load(_runtime_encoder(settings, manifest))
     report("check")
@@ -120,8 +120,8 @@ def _open_corpus(folder: Path, manifest: Manifest, *, verify_hash: bool) -> Corp
     return corpus
 
 
-def _open_index(folder: Path, manifest: Manifest) -> FlatIndex:
-    index = FlatIndex.load(folder / INDEX_FILE)
+def _open_index(folder: Path, manifest: Manifest, *, mapped: bool) -> FlatIndex:
+    index = FlatIndex.load(folder / INDEX_FILE, mapped=mapped)
     manifest.check_rows(INDEX_FILE, index.rows)
     manifest.check_dimension(INDEX_FILE, index.dimension)
     return index
