@@ -8,7 +8,8 @@ from typing import Annotated
 
 from fastapi import FastAPI, Header, HTTPException, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.params import Depends
+from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.security import HTTPBearer
 from pydantic_core import to_json
 
@@ -21,7 +22,7 @@ from retrieval_server.batcher import (
 from retrieval_server.board import Seat, WorkerState
 from retrieval_server.jobs import Passages
 from retrieval_server.lifecycle import Lifecycle, ServiceFactory
-from retrieval_server.limits import check_limits, refuse
+from retrieval_server.limits import check_limits, declare_limits, refuse
 from retrieval_server.metrics import Metrics
 from retrieval_server.middleware import BearerToken, BodyLimit, RequestMetrics
 from retrieval_server.patience import ClientLeftError, preferred_wait, while_connected
@@ -32,11 +33,12 @@ from retrieval_server.settings import Settings
 _LOADING_RETRY_SECONDS = 2
 _CLIENT_LEFT = 499
 """What nginx notes when nobody is left to be answered."""
+_UNAUTHORIZED = "The server has a token, and the request does not carry it."
 _RETRIEVE_ERRORS: dict[int | str, dict[str, object]] = {
     status: {"model": ErrorResponse, "description": description}
     for status, description in {
         HTTPStatus.BAD_REQUEST: "The body cannot be read.",
-        HTTPStatus.UNAUTHORIZED: "The server has a token, and the request does not carry it.",
+        HTTPStatus.UNAUTHORIZED: _UNAUTHORIZED,
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is over its limit.",
         HTTPStatus.UNPROCESSABLE_ENTITY: "A field is missing, of a wrong type or over its limit.",
         HTTPStatus.TOO_MANY_REQUESTS: "The queue is full; Retry-After says when to come back.",
@@ -44,6 +46,13 @@ _RETRIEVE_ERRORS: dict[int | str, dict[str, object]] = {
         HTTPStatus.SERVICE_UNAVAILABLE: "Still loading, or loading failed.",
         HTTPStatus.GATEWAY_TIMEOUT: "The deadline passed; what was not searched yet, never is.",
     }.items()
+}
+_METRICS_ERRORS: dict[int | str, dict[str, object]] = {
+    HTTPStatus.UNAUTHORIZED: {
+        "description": _UNAUTHORIZED,
+        # Spelled out, or it would be taken for text as the metrics are.
+        "content": {"application/json": {"schema": ErrorResponse.model_json_schema()}},
+    }
 }
 
 
@@ -82,8 +91,6 @@ def create_app(
     app = FastAPI(
         title="Search-R1 retrieval server",
         lifespan=lifespan,
-        # For the schema; the middleware checks it, before the body is read.
-        dependencies=[Security(HTTPBearer(auto_error=False))] if token else [],
     )
     app.state.lifecycle = lifecycle
     app.add_middleware(BodyLimit, most=int(settings.max_body_mib * 2**20))
@@ -91,13 +98,23 @@ def create_app(
         app.add_middleware(BearerToken, token=token, open_paths={"/health"})
     app.add_middleware(RequestMetrics, metrics=metrics, path="/retrieve", log=settings.access_log)
     app.add_exception_handler(RequestValidationError, refuse)
-    _add_retrieve(app, settings, lifecycle)
-    _add_operations(app, lifecycle, metrics)
+    # For the schema; the middleware checks it, before the body is read.
+    guarded = [Security(HTTPBearer(auto_error=False))] if token else []
+    _add_retrieve(app, settings, lifecycle, guarded)
+    _add_operations(app, lifecycle, metrics, guarded)
+    declare_limits(app, settings)
     return app
 
 
-def _add_retrieve(app: FastAPI, settings: Settings, lifecycle: Lifecycle) -> None:
-    @app.post("/retrieve", response_model=RetrieveResponse, responses=_RETRIEVE_ERRORS)
+def _add_retrieve(
+    app: FastAPI, settings: Settings, lifecycle: Lifecycle, guarded: list[Depends]
+) -> None:
+    @app.post(
+        "/retrieve",
+        response_model=RetrieveResponse,
+        responses=_RETRIEVE_ERRORS,
+        dependencies=guarded,
+    )
     async def retrieve(
         body: RetrieveRequest,
         request: Request,
@@ -120,14 +137,21 @@ def _add_retrieve(app: FastAPI, settings: Settings, lifecycle: Lifecycle) -> Non
         )
 
 
-def _add_operations(app: FastAPI, lifecycle: Lifecycle, metrics: Metrics) -> None:
+def _add_operations(
+    app: FastAPI, lifecycle: Lifecycle, metrics: Metrics, guarded: list[Depends]
+) -> None:
     @app.get("/health", responses={HTTPStatus.SERVICE_UNAVAILABLE: {"description": "Not ready."}})
     async def health() -> JSONResponse:
         """Say whether queries are answered, and from what."""
         status = HTTPStatus.OK if lifecycle.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return JSONResponse(lifecycle.health(), status)
 
-    @app.get("/metrics", response_class=Response)
+    @app.get(
+        "/metrics",
+        response_class=PlainTextResponse,
+        responses=_METRICS_ERRORS,
+        dependencies=guarded,
+    )
     async def show_metrics() -> Response:
         """Prometheus text."""
         return Response(metrics.render(), media_type=metrics.media_type)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
+from retrieval_server.schemas import RetrieveRequest
 from retrieval_server.settings import Settings
 
 
@@ -25,6 +26,21 @@ def check_limits(queries: Sequence[str], topk: int, settings: Settings) -> None:
             _over("queries", f"{len(query)} characters; at most {most} in a query", number)
     if topk > settings.max_topk:
         _over("topk", f"{topk} is above the limit of {settings.max_topk}")
+
+
+def declare_limits(app: FastAPI, settings: Settings) -> None:
+    """Let the app's own OpenAPI schema tell the limits of the settings."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        schema = generate()
+        fields = schema["components"]["schemas"][RetrieveRequest.__name__]["properties"]
+        fields["queries"]["maxItems"] = settings.max_queries
+        fields["queries"]["items"]["maxLength"] = settings.max_query_chars
+        fields["topk"]["anyOf"][0]["maximum"] = settings.max_topk
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign] # as FastAPI's documentation does
 
 
 async def refuse(_: Request, error: Exception) -> JSONResponse:

@@ -1,6 +1,7 @@
 """The log on standard error: lines for people, or JSON for machines."""
 
 import logging
+import os
 from typing import Literal
 
 LogFormat = Literal["text", "json"]
@@ -24,7 +25,14 @@ def configure_logs(kind: LogFormat) -> None:
 
 
 def _json_formatter() -> logging.Formatter:
+    from pythonjsonlogger.core import RESERVED_ATTRS
     from pythonjsonlogger.json import JsonFormatter
 
-    fields = " ".join(f"%({name})s" for name in (*_NAMES, "message"))
-    return JsonFormatter(fields, rename_fields=_NAMES, json_ensure_ascii=False)
+    # A progress bar would break the lines.
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    return JsonFormatter(
+        " ".join(f"%({name})s" for name in (*_NAMES, "message")),
+        rename_fields=_NAMES,
+        reserved_attrs=[*RESERVED_ATTRS, "color_message"],
+        json_ensure_ascii=False,
+    )

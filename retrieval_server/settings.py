@@ -1,12 +1,19 @@
 """Settings of the server: flags of `python -m retrieval_server`, or RETRIEVER_* variables."""
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import DirectoryPath, Field, SecretStr, model_validator
+from pydantic import AfterValidator, DirectoryPath, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from retrieval_server.encoder import Dtype
 from retrieval_server.logs import LogFormat
+
+
+def _sendable(token: SecretStr) -> SecretStr:
+    text = token.get_secret_value()
+    if not text or not all("!" <= character <= "~" for character in text):
+        raise ValueError("a token is made of ASCII letters, digits and signs, without spaces")
+    return token
 
 
 class Settings(BaseSettings):
@@ -25,9 +32,8 @@ class Settings(BaseSettings):
     max_queries: int = Field(default=512, ge=1, description="Most queries in one request.")
     max_query_chars: int = Field(default=8192, ge=1, description="Most characters in a query.")
     max_body_mib: float = Field(default=32.0, gt=0, description="Largest body of a request, MiB.")
-    token: SecretStr | None = Field(
+    token: Annotated[SecretStr, AfterValidator(_sendable)] | None = Field(
         default=None,
-        min_length=1,
         description="Answer only requests that carry it (Authorization: Bearer); /health is open. "
         "Better given as RETRIEVER_TOKEN, which the client reads, too.",
     )

@@ -75,6 +75,7 @@ def test_topk_defaults_to_the_setting_and_ends_at_the_corpus(start: Start) -> No
     client = start(topk=2)
     assert len(retrieve(client, queries=["Ada"]).json()["result"][0]) == 2
     assert len(retrieve(client, queries=["Ada"], topk=None).json()["result"][0]) == 2
+    assert len(retrieve(client, queries=["Ada"], topk=1.0).json()["result"][0]) == 1
     assert len(retrieve(client, queries=["Ada"], topk=99).json()["result"][0]) == 5
 
 
@@ -100,6 +101,8 @@ def test_any_text_is_a_query(start: Start, query: str) -> None:
         ('{"queries": ["a", null]}', ["body", "queries", 1]),
         ('{"queries": ["a"], "topk": 0}', ["body", "topk"]),
         ('{"queries": ["a"], "topk": "3"}', ["body", "topk"]),
+        ('{"queries": ["a"], "topk": 1.5}', ["body", "topk"]),
+        ('{"queries": ["a"], "topk": 1e999}', ["body", "topk"]),
         ('{"queries": ["a"], "topk": true}', ["body", "topk"]),
         ('{"queries": ["a"], "topk": 101}', ["body", "topk"]),
         ('{"queries": ["a"], "return_scores": "yes"}', ["body", "return_scores"]),
