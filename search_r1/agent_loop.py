@@ -15,7 +15,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutp
 
 from search_r1.prompts import STOP_STRINGS
 from search_r1.result import RolloutResult
-from search_r1.retriever import HttpRetriever
+from search_r1.retriever import CountedRetriever, HttpRetriever
 from search_r1.rollout import Generation, run_rollout
 from search_r1.settings import SearchSettings
 from search_r1.tokens import PlainTokenizer, prompt_ids
@@ -37,16 +37,20 @@ class SearchAgentLoop(AgentLoopBase):  # type: ignore[misc] # verl is not typed
             f"{self.rollout_config.seed}/{row['global_steps']}/{_row_id(row)}/{row['session_id']}"
         )
         engine = _Engine(self.server_manager, sampling_params, origin)
+        retriever = CountedRetriever(_retriever(settings))
         result = await run_rollout(
             prompt_ids(self.tokenizer, row["raw_prompt"], self.apply_chat_template_kwargs),
             generate=engine,
-            retriever=_retriever(settings),
+            retriever=retriever,
             tokenizer=PlainTokenizer(self.tokenizer),
             settings=settings,
         )
         # A trajectory without one generation has no version of its own, and verl needs one.
         versions = engine.versions or [row["global_steps"]]
-        record = result.record() | {"session": row["session_id"]}
+        record = result.record() | {
+            "session": row["session_id"],
+            "search_retries": retriever.stats.retries,
+        }
         return _to_output(result, record, versions, pad_id=self.tokenizer.pad_token_id)
 
 

@@ -42,7 +42,14 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
     if not rows:
         return {}
     means = {name: fmean(row[field] for row in rows) for name, field in _MEANS.items()}
-    return means | _rates(rows) | _reward_parts(rows) | _em_by_hops(rows) | _stop_reasons(rows)
+    return (
+        means
+        | _rates(rows)
+        | _retries(rows)
+        | _reward_parts(rows)
+        | _em_by_hops(rows)
+        | _stop_reasons(rows)
+    )
 
 
 def failed_search_rate(rows: Sequence[Row]) -> float:
@@ -89,6 +96,13 @@ def _rates(rows: Sequence[Row]) -> dict[str, float]:
         "tokens/response": (inserted + sampled) / len(rows),
         "tokens/masked_share": inserted / max(inserted + sampled, 1.0),
     }
+
+
+def _retries(rows: Sequence[Row]) -> dict[str, float]:
+    # Counted while training only, where the search client is shared by many trajectories.
+    if not all("search_retries" in row for row in rows):
+        return {}
+    return {"search/retries_per_search": _share(rows, "search_retries", "searches")}
 
 
 def _total(rows: Sequence[Row], field: str) -> float:

@@ -41,6 +41,12 @@ def test_shares_are_over_all_tokens_turns_and_searches() -> None:
     assert metrics["search/failed_search_rate"] == 0.5
 
 
+def test_retries_are_shown_where_they_were_counted() -> None:
+    rows = [row(search_retries=3), row(search_retries=0)]
+    assert summarise(rows)["search/retries_per_search"] == 0.75
+    assert "search/retries_per_search" not in summarise([row()])
+
+
 def test_exact_match_by_hops_leaves_out_rows_that_name_none() -> None:
     wrong = {"score": 0.0, "em": 0.0}
     metrics = summarise([row(), row(reward_parts=wrong), row(hops=1), row(hops=0)])
