@@ -55,9 +55,7 @@ class Lifecycle:
     async def load(self) -> None:
         """Load the service; on an error log it, set the reason, and call `on_failed`."""
         try:
-            service = await asyncio.get_running_loop().run_in_executor(
-                self._executor, self._factory, self._settings, self.progress
-            )
+            service = await self._load_in_thread()
         except Exception as error:  # whatever it is, /health tells it
             await self._fail(error)
         else:
@@ -96,6 +94,15 @@ class Lifecycle:
         self._executor.shutdown(wait=self.status is not Status.LOADING, cancel_futures=True)
         if self._service is not None:
             self._service.close()
+
+    async def _load_in_thread(self) -> Service:
+        telling = asyncio.create_task(self.progress.keep_telling())
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._executor, self._factory, self._settings, self.progress
+            )
+        finally:
+            telling.cancel()
 
     async def _fail(self, error: Exception) -> None:
         self.reason = f"{type(error).__name__}: {error}"

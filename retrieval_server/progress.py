@@ -4,6 +4,7 @@ Whatever reads an index file or hashes a corpus reads it through the kernel, whi
 engine has to report its own progress, nor FAISS, which cannot.
 """
 
+import asyncio
 import logging
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
+_TELL_SECONDS: Final = 10.0
 _IO_COUNTERS: Final = Path("/proc/self/io")
 
 
@@ -46,6 +48,13 @@ class LoadProgress:
         if read is None or not self._reads:
             return None
         return round(min((read - self._read_before) / self._reads, 1.0), 3)
+
+    async def keep_telling(self) -> None:
+        """Log how far the load is, every so many seconds, until cancelled."""
+        while True:
+            await asyncio.sleep(_TELL_SECONDS)
+            done = "" if self.fraction is None else f" {self.fraction:.0%}"
+            logger.info("Loading: %s%s after %.0f s", self.stage, done, self.seconds)
 
 
 def _bytes_read() -> int | None:

@@ -43,7 +43,7 @@ def supervise(settings: Settings) -> Exit:
     """Serve with `settings.workers` processes until SIGTERM or SIGINT.
 
     Returns:
-        Why the server ended; a load that fails before any has succeeded ends it.
+        Why the server ended; a load that fails before all have succeeded ends it.
     """
     with ExitStack() as stack:
         try:
@@ -84,13 +84,15 @@ class Supervisor:
     settings: Settings
     metrics_folder: str
     _stopping: bool = field(default=False, init=False)
+    _loaded_once: bool = field(default=False, init=False)
+    """Whether all workers were ready at one time."""
 
     def __post_init__(self) -> None:
         self.board = Board(self.settings.workers)
         self._workers = [_Worker(Seat(self.board, n)) for n in range(self.settings.workers)]
 
     def run(self) -> Exit:
-        """Keep every seat taken until a signal, or until no worker could ever load."""
+        """Keep every seat taken until a signal, or until a worker fails to load at the start."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         ended = Exit.OK
@@ -108,13 +110,21 @@ class Supervisor:
         now = time.monotonic()
         for worker in self._workers:
             if worker.process is None and now >= worker.start_at:
-                worker.process = SPAWN.Process(target=_work, args=(self.settings, worker.seat))
+                settings = self._settings_of(worker)
+                worker.process = SPAWN.Process(target=_work, args=(settings, worker.seat))
                 worker.process.start()
                 worker.started = now
+
+    def _settings_of(self, worker: _Worker) -> Settings:
+        """One worker hashes the corpus, once: it is the same file for all."""
+        if worker.seat.worker == 0 and not self._loaded_once:
+            return self.settings
+        return self.settings.model_copy(update={"verify_corpus": False})
 
     def _await_end(self, seconds: float) -> None:
         running = [worker.process for worker in self._workers if worker.process]
         connection.wait([process.sentinel for process in running], seconds)
+        self._loaded_once = self._loaded_once or self.board.ready == len(self.board)
 
     def _clear_seats(self) -> Exit:
         """Take note of workers that ended; say whether the server must end for it."""
@@ -125,7 +135,7 @@ class Supervisor:
             self._forget(worker)
             if self._stopping:
                 continue
-            if process.exitcode == Exit.LOAD_FAILED and not self.board.ready:
+            if process.exitcode == Exit.LOAD_FAILED and not self._loaded_once:
                 return Exit.LOAD_FAILED
             self._plan_restart(worker, process)
         return Exit.OK
