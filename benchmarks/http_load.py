@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+_BACK_OFF_SECONDS = 0.1
 _HEADERS_END = b"\r\n\r\n"
 _KINDS = ("film", "novel", "river", "battle", "painting", "opera", "bridge", "village", "album")
 _ASKED = ("director", "author", "mayor", "founder", "composer", "architect", "owner", "sister")
@@ -130,9 +131,14 @@ class Load:
 
     def connect_later(self) -> None:
         """Open a connection in place of one that was lost."""
-        task = asyncio.get_running_loop().create_task(self._connect())
+        task = asyncio.get_running_loop().create_task(self._reconnect())
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
+
+    async def _reconnect(self) -> None:
+        # As a real client's back-off: a process that is being killed still takes connections.
+        await asyncio.sleep(_BACK_OFF_SECONDS)
+        await self._connect()
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()

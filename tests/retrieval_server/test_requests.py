@@ -59,6 +59,7 @@ def test_the_server_has_a_deadline_of_its_own(start: Start, gate: threading.Even
     client = start(deadline_seconds=0.05)
     gate.clear()
     assert client.post("/retrieve", json=body("late")).status_code == 504
+    gate.set()
 
 
 def test_queries_of_a_client_that_left_are_not_searched(
