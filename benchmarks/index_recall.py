@@ -131,7 +131,7 @@ def build(
         type_,
         filled(folder, type_),
         folder / f"{type_}.faiss",
-        lambda _: None,
+        lambda *_: None,
     )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     seconds = {"build_seconds": time.perf_counter() - begin, "build_cpu": time.process_time() - cpu}

@@ -9,17 +9,14 @@ import sys
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
+from retrieval_server.logs import configure_logs
 from retrieval_server.openmp import share_cores
 from retrieval_server.settings import Settings
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the settings, serve, and return the exit code (`retrieval_server.serve.Exit`)."""
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    # It tells at length which of its builds it tries.
-    logging.getLogger("faiss.loader").setLevel(logging.WARNING)
+    """Read the settings, serve, and return the exit code (`retrieval_server.exits.Exit`)."""
+    configure_logs("text")
     try:
         settings = CliApp.run(Settings, sys.argv[1:] if arguments is None else arguments)
     except ValidationError as error:
@@ -28,7 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
             reason = item["msg"].removeprefix("Value error, ")
             logging.error("%s: %s", f"--{field}" if field else "settings", reason)
         return 2
-    share_cores(settings.threads)
+    configure_logs(settings.log_format)
+    share_cores(settings.threads, settings.workers)
+    if settings.workers > 1:
+        from retrieval_server.supervisor import supervise
+
+        return supervise(settings)
     # Imported after that, since it loads faiss.
     from retrieval_server.serve import serve
 

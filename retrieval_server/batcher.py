@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
+from retrieval_server.cache import ResultCache
 from retrieval_server.jobs import Job, JobQueue, Passages
 from retrieval_server.metrics import Metrics
 
@@ -33,7 +34,11 @@ class QueueFullError(Exception):
 
 
 class SearchFailedError(Exception):
-    """The engine raised while it answered the batch; the message says what."""
+    """The engine raised while it answered a query; the message says what."""
+
+
+class DeadlineError(Exception):
+    """The request's time ran out before its queries were answered."""
 
 
 class MicroBatcher:
@@ -42,10 +47,11 @@ class MicroBatcher:
     Args:
         search: Answers a batch; called in `executor`, never twice at once.
         executor: The worker thread.
-        metrics: Counts batches and queue.
+        metrics: Counts batches, queue and cache.
         max_batch: Most distinct queries in one batch.
         max_wait: Seconds after a batch during which the next one may gather.
         max_queue: Distinct queries that may wait.
+        cache_size: Queries whose answers are remembered; 0 for none.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class MicroBatcher:
         max_batch: int,
         max_wait: float,
         max_queue: int,
+        cache_size: int = 0,
     ) -> None:
         self._search = search
         self._executor = executor
@@ -64,6 +71,8 @@ class MicroBatcher:
         self._max_batch = max_batch
         self._max_wait = max_wait
         self._max_queue = max_queue
+        self._cache = ResultCache(cache_size)
+        self._loop = asyncio.get_running_loop()
         self._jobs = JobQueue()
         self._arrival = asyncio.Event()
         self._last_requests = 1
@@ -71,26 +80,26 @@ class MicroBatcher:
         self._last_end = -math.inf
         self._running = asyncio.create_task(self._run())
 
-    async def submit(self, queries: Sequence[str], topk: int) -> list[Passages]:
+    async def submit(
+        self, queries: Sequence[str], topk: int, seconds: float = math.inf
+    ) -> list[Passages]:
         """Search the queries with whatever else waits; one list for each, in order.
+
+        Args:
+            queries: Of one request.
+            topk: Passages for each.
+            seconds: How long the request can wait; what it alone waits for is then dropped.
 
         Raises:
             QueueFullError: The queue has no room for all of them; none was accepted.
-            SearchFailedError: The engine failed on a batch that had one of them.
+            DeadlineError: Its time ran out.
+            SearchFailedError: The engine failed on one of them.
         """
-        missing = len(self._jobs.missing(queries, topk))
-        if missing and len(self._jobs) + missing > self._max_queue:
-            raise QueueFullError(self._retry_after())
-        jobs = self._jobs.join(queries, topk)
-        self._metrics.shared.inc(len(queries) - missing)
-        self._metrics.queued.set(len(self._jobs))
-        self._arrival.set()
-        try:
-            # Shielded: a request that goes away must not take a shared job with it.
-            return await asyncio.shield(asyncio.gather(*(job.done for job in jobs)))
-        finally:
-            for job in jobs:
-                self._jobs.leave(job)
+        deadline = self._loop.time() + seconds
+        known = self._recall(queries, topk)
+        wanted = [query for query in queries if query not in known]
+        found = iter(await self._search_together(wanted, topk, deadline))
+        return [known[query] if query in known else next(found) for query in queries]
 
     async def close(self) -> None:
         """Finish what was accepted, then stop. Submit nothing after."""
@@ -99,6 +108,44 @@ class MicroBatcher:
         self._running.cancel()
         await asyncio.gather(self._running, return_exceptions=True)
 
+    def _recall(self, queries: Sequence[str], topk: int) -> dict[str, Passages]:
+        remembered = {query: self._cache.get(query, topk) for query in queries}
+        known = {query: found for query, found in remembered.items() if found is not None}
+        self._metrics.cache_hits.inc(len(known))
+        self._metrics.cache_misses.inc(len(remembered) - len(known))
+        return known
+
+    async def _search_together(
+        self, queries: Sequence[str], topk: int, deadline: float
+    ) -> list[Passages]:
+        if not queries:
+            return []
+        if deadline <= self._loop.time():
+            raise DeadlineError("the deadline was past when the request came")
+        jobs = self._join(queries, topk, deadline)
+        reason = "cancelled"
+        try:
+            async with asyncio.timeout_at(None if math.isinf(deadline) else deadline):
+                # Shielded: a request that goes away must not take a shared job with it.
+                return await asyncio.shield(asyncio.gather(*(job.done for job in jobs)))
+        except TimeoutError:
+            reason = "deadline"
+            raise DeadlineError("the deadline passed before the queries were answered") from None
+        finally:
+            dropped = [self._jobs.leave(job) for job in jobs]
+            self._metrics.dropped.labels(reason).inc(sum(dropped))
+            self._metrics.queued.set(len(self._jobs))
+
+    def _join(self, queries: Sequence[str], topk: int, deadline: float) -> list[Job]:
+        missing = len(self._jobs.missing(queries, topk))
+        if missing and len(self._jobs) + missing > self._max_queue:
+            raise QueueFullError(self._retry_after())
+        jobs = self._jobs.join(queries, topk, deadline)
+        self._metrics.shared.inc(len(queries) - missing)
+        self._metrics.queued.set(len(self._jobs))
+        self._arrival.set()
+        return jobs
+
     def _retry_after(self) -> int:
         batches = math.ceil(len(self._jobs) / self._max_batch)
         return max(1, math.ceil(batches * self._last_seconds))
@@ -106,10 +153,13 @@ class MicroBatcher:
     async def _run(self) -> None:
         while True:
             await self._gather()
-            batch, self._last_requests = self._jobs.take(self._max_batch)
+            batch, self._last_requests = self._jobs.take(self._max_batch, self._loop.time())
             self._metrics.queued.set(len(self._jobs))
             if batch:
                 await self._answer(batch)
+                self._last_end = self._loop.time()
+            else:  # all that wait are late: let them leave
+                await asyncio.sleep(0)
 
     async def _gather(self) -> None:
         while not self._jobs:
@@ -128,22 +178,36 @@ class MicroBatcher:
         self._arrival.clear()
         await self._arrival.wait()
 
-    async def _answer(self, batch: list[Job]) -> None:
-        queries = [job.query for job in batch]
-        topk = max(job.topk for job in batch)
-        loop = asyncio.get_running_loop()
-        begin = loop.time()
+    async def _answer(self, jobs: list[Job]) -> None:
+        """Search the jobs together; after an error each half alone, so that only the bad fail."""
         try:
-            answers = await loop.run_in_executor(self._executor, self._search, queries, topk)
-            pairs = list(zip(batch, answers, strict=True))
+            answers = await self._call_engine(jobs)
         except Exception as error:  # whatever the engine raises is the answer
-            logger.exception("A batch of %d queries failed", len(batch))
-            for job in batch:
-                self._jobs.fail(job, SearchFailedError(f"{type(error).__name__}: {error}"))
+            self._metrics.search_errors.inc()
+            reason = f"{type(error).__name__}: {error}"
+            if len(jobs) == 1:
+                logger.exception("A query failed")
+                self._jobs.fail(jobs[0], SearchFailedError(reason))
+                return
+            logger.warning("A batch of %d queries failed, now its halves: %s", len(jobs), reason)
+            middle = len(jobs) // 2
+            for half in (jobs[:middle], jobs[middle:]):
+                if wanted := [job for job in half if not job.done.done()]:
+                    await self._answer(wanted)
         else:
-            for job, passages in pairs:
+            for job, passages in answers:
+                self._cache.put(job.query, job.topk, passages[: job.topk])
                 self._jobs.finish(job, passages[: job.topk])
-        self._last_end = loop.time()
-        self._last_seconds = self._last_end - begin
-        self._metrics.batch_queries.observe(len(batch))
-        self._metrics.batch_seconds.observe(self._last_seconds)
+            self._metrics.cached.set(len(self._cache))
+
+    async def _call_engine(self, jobs: list[Job]) -> list[tuple[Job, Passages]]:
+        queries = [job.query for job in jobs]
+        topk = max(job.topk for job in jobs)
+        begin = self._loop.time()
+        try:
+            answers = await self._loop.run_in_executor(self._executor, self._search, queries, topk)
+            return list(zip(jobs, answers, strict=True))
+        finally:
+            self._last_seconds = self._loop.time() - begin
+            self._metrics.batch_queries.observe(len(jobs))
+            self._metrics.batch_seconds.observe(self._last_seconds)

@@ -1,7 +1,9 @@
 """The queries under way: a queue of distinct ones, shared by the requests that ask for them."""
 
 import asyncio
-from collections import deque
+import itertools
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,66 +19,71 @@ class Job:
     query: str
     topk: int
     done: asyncio.Future[Passages]
-    opens_request: bool
-    """Whether it is the first of its request that waits: requests are counted by these."""
+    request: int
+    """Which request it first came with."""
     waiters: int = 0
+    deadline: float = -math.inf
+    """The latest of those that wait, in the event loop's time."""
 
 
 class JobQueue:
-    """Jobs that wait for a batch, and an index over these and those being searched.
-
-    Attributes:
-        requests: How many requests have jobs that wait.
-    """
+    """Jobs that wait for a batch, and an index over these and those being searched."""
 
     def __init__(self) -> None:
-        self.requests = 0
-        self._waiting: deque[Job] = deque()
+        self._waiting: dict[Job, None] = {}
+        self._waiting_of: Counter[int] = Counter()
         self._under_way: dict[tuple[str, int], Job] = {}
+        self._requests = itertools.count()
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    @property
+    def requests(self) -> int:
+        """How many requests have jobs that wait."""
+        return len(self._waiting_of)
 
     def missing(self, queries: Sequence[str], topk: int) -> list[str]:
         """Return the distinct queries that nobody has asked for yet, in order."""
         return list(dict.fromkeys(q for q in queries if (q, topk) not in self._under_way))
 
-    def join(self, queries: Sequence[str], topk: int) -> list[Job]:
+    def join(self, queries: Sequence[str], topk: int, deadline: float = math.inf) -> list[Job]:
         """Return the job of each query, new or shared, counting the caller as a waiter."""
         loop = asyncio.get_running_loop()
-        missing = self.missing(queries, topk)
-        for number, query in enumerate(missing):
-            job = Job(query, topk, loop.create_future(), opens_request=number == 0)
+        request = next(self._requests)
+        for query in self.missing(queries, topk):
+            job = Job(query, topk, loop.create_future(), request)
             self._under_way[query, topk] = job
-            self._waiting.append(job)
-        self.requests += bool(missing)
+            self._waiting[job] = None
+            self._waiting_of[request] += 1
         jobs = [self._under_way[query, topk] for query in queries]
         for job in jobs:
             job.waiters += 1
+            job.deadline = max(job.deadline, deadline)
         return jobs
 
-    def leave(self, job: Job) -> None:
-        """Take one waiter off; a job without any is dropped."""
+    def leave(self, job: Job) -> bool:
+        """Take one waiter off; return whether this drops a job that was still to be searched."""
         job.waiters -= 1
-        if job.waiters == 0 and not job.done.done():
-            job.done.cancel()
-            self._forget(job)
+        if job.waiters or job.done.done():
+            return False
+        job.done.cancel()
+        self._forget(job)
+        waited = job in self._waiting
+        if waited:
+            self._take_out(job)
+        return waited
 
-    def take(self, limit: int) -> tuple[list[Job], int]:
-        """Remove the oldest jobs, at most `limit`; also say how many requests they belong to."""
-        batch: list[Job] = []
-        requests = 0
-        while self._waiting and len(batch) < limit:
-            job = self._waiting.popleft()
-            requests += job.opens_request
-            if not job.done.cancelled():
-                batch.append(job)
-        self.requests -= requests
-        if self._waiting and not self._waiting[0].opens_request:
-            # The limit cut a request in two: its rest waits as a request of its own.
-            self._waiting[0].opens_request = True
-            self.requests += 1
-        return batch, requests
+    def take(self, limit: int, now: float = -math.inf) -> tuple[list[Job], int]:
+        """Remove the oldest jobs, at most `limit`; also say how many requests they belong to.
+
+        Jobs whose deadline is past stay for those who wait for them to drop.
+        """
+        timely = (job for job in self._waiting if job.deadline > now)
+        batch = list(itertools.islice(timely, limit))
+        for job in batch:
+            self._take_out(job)
+        return batch, len({job.request for job in batch})
 
     def finish(self, job: Job, passages: Passages) -> None:
         """Give a job its answer."""
@@ -93,6 +100,12 @@ class JobQueue:
     def under_way(self) -> list[asyncio.Future[Passages]]:
         """Return what is not answered yet."""
         return [job.done for job in self._under_way.values()]
+
+    def _take_out(self, job: Job) -> None:
+        del self._waiting[job]
+        self._waiting_of[job.request] -= 1
+        if not self._waiting_of[job.request]:
+            del self._waiting_of[job.request]
 
     def _forget(self, job: Job) -> None:
         # A dropped job may have been replaced by a new one for the same query.

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 
 from retrieval_server.batcher import MicroBatcher
+from retrieval_server.board import Seat, WorkerState
 from retrieval_server.metrics import Metrics
+from retrieval_server.progress import LoadProgress
 from retrieval_server.service import Report, Service
 from retrieval_server.settings import Settings
 
@@ -30,47 +31,61 @@ class Lifecycle:
 
     Attributes:
         status: Loading, ready or failed.
-        stage: What is being loaded.
+        progress: How far the load is.
         reason: Why the load failed.
         batcher: The way to the service; None until ready.
         on_failed: Called some seconds after a failed load, so that /health can still tell it.
     """
 
-    def __init__(self, settings: Settings, factory: ServiceFactory, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: Settings, factory: ServiceFactory, metrics: Metrics, seat: Seat
+    ) -> None:
         self.status = Status.LOADING
-        self.stage = "start"
+        self.progress = LoadProgress()
         self.reason = ""
         self.batcher: MicroBatcher | None = None
         self.on_failed: Callable[[], None] = _nothing
         self._settings = settings
         self._factory = factory
         self._metrics = metrics
-        self._begin = time.monotonic()
+        self._seat = seat
         self._service: Service | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="search")
 
     async def load(self) -> None:
         """Load the service; on an error log it, set the reason, and call `on_failed`."""
         try:
-            service = await asyncio.get_running_loop().run_in_executor(
-                self._executor, self._factory, self._settings, self._report
-            )
+            service = await self._load_in_thread()
         except Exception as error:  # whatever it is, /health tells it
             await self._fail(error)
         else:
             self._service = service
             self.batcher = self._make_batcher(service)
             self.status = Status.READY
-            logger.info("Ready after %.1f s", time.monotonic() - self._begin)
+            self._seat.enter(WorkerState.READY)
+            logger.info("Ready after %.1f s", self.progress.seconds)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a query is answered, whichever worker gets it."""
+        return self.status is Status.READY and self._seat.board.whole
 
     def health(self) -> dict[str, object]:
         """Return the body of /health."""
+        board = self._seat.board
+        workers = {"ready": board.ready, "of": len(board), "restarts": board.restarts}
         if self._service is not None:
-            return {"status": self.status, **self._service.info()}
+            status = Status.READY if self.ready else Status.LOADING
+            return {"status": status, **self._service.info(), "workers": workers}
         if self.status is Status.FAILED:
             return {"status": self.status, "reason": self.reason}
-        seconds = round(time.monotonic() - self._begin, 1)
-        return {"status": self.status, "stage": self.stage, "seconds": seconds}
+        return {
+            "status": self.status,
+            "stage": self.progress.stage,
+            "fraction": self.progress.fraction,
+            "seconds": self.progress.seconds,
+            "workers": workers,
+        }
 
     async def close(self) -> None:
         """Finish accepted queries and release the service; does not wait for a running load."""
@@ -79,6 +94,15 @@ class Lifecycle:
         self._executor.shutdown(wait=self.status is not Status.LOADING, cancel_futures=True)
         if self._service is not None:
             self._service.close()
+
+    async def _load_in_thread(self) -> Service:
+        telling = asyncio.create_task(self.progress.keep_telling())
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._executor, self._factory, self._settings, self.progress
+            )
+        finally:
+            telling.cancel()
 
     async def _fail(self, error: Exception) -> None:
         self.reason = f"{type(error).__name__}: {error}"
@@ -89,10 +113,6 @@ class Lifecycle:
         await asyncio.sleep(self._settings.failed_seconds)
         self.on_failed()
 
-    def _report(self, stage: str) -> None:
-        self.stage = stage
-        logger.info("Loading: %s", stage)
-
     def _make_batcher(self, service: Service) -> MicroBatcher:
         return MicroBatcher(
             service.search,
@@ -101,6 +121,7 @@ class Lifecycle:
             max_batch=self._settings.max_batch,
             max_wait=self._settings.max_wait_ms / 1000,
             max_queue=self._settings.max_queue,
+            cache_size=self._settings.cache_size,
         )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _encodable(text: str) -> str:
@@ -12,6 +12,11 @@ def _encodable(text: str) -> str:
     except UnicodeEncodeError as error:
         raise ValueError(f"not Unicode text: {error.reason}") from error
     return text
+
+
+def _whole(number: object) -> object:
+    # JSON knows no integers: 3.0 is the number 3.
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 class Document(BaseModel):
@@ -50,7 +55,9 @@ class RetrieveRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
     queries: list[Annotated[str, AfterValidator(_encodable)]]
-    topk: int | None = Field(default=None, ge=1, description="Default: the server's own setting.")
+    topk: Annotated[int | None, BeforeValidator(_whole)] = Field(
+        default=None, ge=1, description="Default: the server's own setting."
+    )
     return_scores: bool = False
 
 

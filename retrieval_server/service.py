@@ -9,14 +9,19 @@ from retrieval_server.encoder import PRESETS, Encoder, EncoderSettings, FloatArr
 from retrieval_server.index import NO_ROW, RowArray, VectorIndex
 from retrieval_server.index_bm25 import BM25_FOLDER
 from retrieval_server.index_open import check_vectors, open_bm25, open_corpus, open_vector_index
-from retrieval_server.manifest import Manifest, ManifestError
+from retrieval_server.manifest import INDEX_FILE, Manifest, ManifestError
 from retrieval_server.schemas import ScoredDocument
 from retrieval_server.sentence_encoder import load_encoder
 from retrieval_server.settings import Settings
 
-Report = Callable[[str], None]
-"""Takes the name of the loading stage that begins."""
 LoadEncoder = Callable[[EncoderSettings], Encoder]
+
+
+class Report(Protocol):
+    """Told by a service factory how far it is; /health shows it."""
+
+    def __call__(self, stage: str, reads: int = 0) -> None:
+        """Enter a loading stage, which will read so many bytes of files; 0 if not known."""
 
 
 class Service(Protocol):
@@ -108,9 +113,10 @@ def load_index(
     if settings.encoder is not None:
         manifest.check_encoder(_wanted_encoder(settings.encoder, manifest))
     manifest = _with_search(manifest, settings)
-    report("corpus")
+    report("corpus", manifest.corpus.bytes if settings.verify_corpus else 0)
     corpus = open_corpus(folder, manifest, verify_hash=settings.verify_corpus)
-    report("index")
+    index_file = folder / INDEX_FILE
+    report("index", index_file.stat().st_size if index_file.is_file() else 0)
     if manifest.encoder is None:
         rows: RowSearch = open_bm25(folder / BM25_FOLDER, manifest)
     else:

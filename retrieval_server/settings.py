@@ -1,12 +1,20 @@
 """Settings of the server: flags of `python -m retrieval_server`, or RETRIEVER_* variables."""
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from retrieval_server.encoder import Dtype
 from retrieval_server.engines.settings import EngineSettings
+from retrieval_server.logs import LogFormat
+
+
+def _sendable(token: SecretStr) -> SecretStr:
+    text = token.get_secret_value()
+    if not text or not all("!" <= character <= "~" for character in text):
+        raise ValueError("a token is made of ASCII letters, digits and signs, without spaces")
+    return token
 
 
 class Settings(EngineSettings):
@@ -36,12 +44,28 @@ class Settings(EngineSettings):
     max_topk: int = Field(default=100, ge=1, description="Largest topk a request may ask for.")
     max_queries: int = Field(default=512, ge=1, description="Most queries in one request.")
     max_query_chars: int = Field(default=8192, ge=1, description="Most characters in a query.")
+    max_body_mib: float = Field(default=32.0, gt=0, description="Largest body of a request, MiB.")
+    token: Annotated[SecretStr, AfterValidator(_sendable)] | None = Field(
+        default=None,
+        description="Answer only requests that carry it (Authorization: Bearer); /health is open. "
+        "Better given as RETRIEVER_TOKEN, which the client reads, too.",
+    )
 
     max_batch: int = Field(default=256, ge=1, description="Most queries searched together.")
     max_wait_ms: float = Field(
         default=5.0, ge=0, description="Longest wait for a batch to fill, under load only."
     )
     max_queue: int = Field(default=4096, ge=1, description="Queries that may wait before 429.")
+    deadline_seconds: float = Field(
+        default=60.0,
+        gt=0,
+        description="How long a request may wait that does not say so itself (Prefer: wait=N).",
+    )
+    cache_size: int = Field(
+        default=10_000,
+        ge=0,
+        description="Queries whose answers are remembered, about 5 KB each; 0: none.",
+    )
 
     nprobe: int | None = Field(
         default=None, ge=1, description="Lists an ivf index probes; default: the index's."
@@ -67,11 +91,21 @@ class Settings(EngineSettings):
         default=None, description="Device of the models; default: best found."
     )
     dtype: Dtype | None = Field(default=None, description="Encoder's dtype; default: the index's.")
-    threads: int = Field(default=0, ge=0, description="Threads of encoder and index; 0: all.")
+    workers: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="Processes; each has an encoder of its own, all share one mapped index.",
+    )
+    threads: int = Field(
+        default=0, ge=0, description="Threads of encoder and index in each worker; 0: its share."
+    )
     verify_corpus: bool = Field(
         default=True, description="Hash the corpus at start and compare with the manifest."
     )
 
+    log_format: LogFormat = Field(default="text", description="Lines for people, or JSON.")
+    access_log: bool = Field(default=False, description="Log each request, too.")
     drain_seconds: float = Field(
         default=30.0, gt=0, description="How long SIGTERM waits for requests in flight."
     )

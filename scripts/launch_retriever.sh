@@ -91,6 +91,8 @@ while time.monotonic() - begin < seconds:
             print(f"Ready after {time.monotonic() - begin:.0f} s: {what}")
             sys.exit(0)
         state = body.get("stage") or body.get("reason")
+        if body.get("fraction") is not None:
+            state += f" {int(10 * body['fraction']) * 10} %"
         if state != said:
             print(f"  {body['status']}: {state}", flush=True)
             said = state

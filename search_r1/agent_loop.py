@@ -16,7 +16,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutp
 import search_r1.policy_loss  # noqa: F401 - registers our losses wherever our agent loop is
 from search_r1.prompts import STOP_STRINGS, messages_of_row
 from search_r1.result import RolloutResult
-from search_r1.retriever import HttpRetriever
+from search_r1.retriever import CountedRetriever, HttpRetriever
 from search_r1.rollout import Generation, run_rollout
 from search_r1.settings import SearchSettings
 from search_r1.tokens import PlainTokenizer, prompt_ids
@@ -40,16 +40,20 @@ class SearchAgentLoop(AgentLoopBase):  # type: ignore[misc] # verl is not typed
         )
         engine = _Engine(self.server_manager, sampling_params, origin)
         messages = messages_of_row(row, may_search=settings.may_search)
+        retriever = CountedRetriever(_retriever(settings))
         result = await run_rollout(
             prompt_ids(self.tokenizer, messages, self.apply_chat_template_kwargs),
             generate=engine,
-            retriever=_retriever(settings),
+            retriever=retriever,
             tokenizer=PlainTokenizer(self.tokenizer),
             settings=settings,
         )
         # A trajectory without one generation has no version of its own, and verl needs one.
         versions = engine.versions or [row["global_steps"]]
-        record = result.record() | {"session": row["session_id"]}
+        record = result.record() | {
+            "session": row["session_id"],
+            "search_retries": retriever.stats.retries,
+        }
         return _to_output(result, record, versions, pad_id=self.tokenizer.pad_token_id)
 
 

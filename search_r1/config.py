@@ -19,6 +19,7 @@ from yaml import YAMLError  # type: ignore[import-untyped]
 
 from search_r1.config_types import type_problems
 from search_r1.platform import PLATFORM_NAME, cpu_environment
+from search_r1.retriever import TOKEN_VARIABLE
 
 METRICS_FILE = "VERL_FILE_LOGGER_PATH"
 """verl's environment variable for the file of one start's metrics."""
@@ -99,6 +100,11 @@ def environment(config: DictConfig) -> dict[str, str]:
     if config.trainer.device == PLATFORM_NAME:
         variables |= cpu_environment(config.cpu.kv_cache_gib)
     return variables
+
+
+def secrets() -> dict[str, str]:
+    """Those that every process of the run needs, too; never in a config: it is printed and kept."""
+    return {name: os.environ[name] for name in (TOKEN_VARIABLE,) if os.environ.get(name)}
 
 
 def _is_logged_in_to_wandb() -> bool:

@@ -16,6 +16,7 @@ from search_r1.contract.examine import examine_server
 from search_r1.installation import Diagnoses, Diagnosis, check_installation
 from search_r1.merge import has_gpu
 from search_r1.passages import read_reply
+from search_r1.retriever import TOKEN_VARIABLE, token_header
 
 GIB = 2**30
 _MIN_MEMORY_GIB = 20
@@ -91,7 +92,13 @@ def query(url: str) -> Diagnosis:
     request = {"queries": ["Who was the first to walk on the Moon?"], "topk": 1}
     try:
         _check_url(url)
-        reply = httpx.post(url, json=request | {"return_scores": True}, timeout=30, trust_env=False)
+        reply = httpx.post(
+            url,
+            json=request | {"return_scores": True},
+            headers=token_header(),
+            timeout=30,
+            trust_env=False,
+        )
         reply.raise_for_status()
         [passages] = read_reply(reply.content, query_count=1)
     except httpx.HTTPStatusError as error:
@@ -113,6 +120,8 @@ def _check_url(url: str) -> None:
 
 
 def _status_fix(status: int) -> str:
+    if status == httpx.codes.UNAUTHORIZED:
+        return f"set the server's token in the environment: export {TOKEN_VARIABLE}=..."
     if status == httpx.codes.SERVICE_UNAVAILABLE:
         return f"wait until it has loaded, or start it anew: {_SERVE}"
     if status >= httpx.codes.INTERNAL_SERVER_ERROR:

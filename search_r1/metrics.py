@@ -45,7 +45,14 @@ def summarise(rows: Sequence[Row]) -> dict[str, float]:
         return {}
     means = {name: fmean(row[field] for row in rows) for name, field in _MEANS.items()}
     means["tokens/masked"] = fmean(_masked_tokens(row) for row in rows)
-    return means | _rates(rows) | _reward_parts(rows) | _em_by_hops(rows) | _stop_reasons(rows)
+    return (
+        means
+        | _rates(rows)
+        | _retries(rows)
+        | _reward_parts(rows)
+        | _em_by_hops(rows)
+        | _stop_reasons(rows)
+    )
 
 
 def failed_search_rate(rows: Sequence[Row]) -> float:
@@ -99,6 +106,13 @@ def _rates(rows: Sequence[Row]) -> dict[str, float]:
 def _masked_tokens(row: Row) -> int:
     # Rows stored before search.mask_retrieved existed have no count: all inserted was masked.
     return int(row.get("masked_tokens", row["inserted_tokens"]))
+
+
+def _retries(rows: Sequence[Row]) -> dict[str, float]:
+    # Counted while training only, where the search client is shared by many trajectories.
+    if not all("search_retries" in row for row in rows):
+        return {}
+    return {"search/retries_per_search": _share(rows, "search_retries", "searches")}
 
 
 def _total(rows: Sequence[Row], field: str) -> float:

@@ -4,11 +4,12 @@ The client speaks the retrieval API over HTTP: `POST {"queries", "topk", "return
 """
 
 import asyncio
-import itertools
+import math
+import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
 import httpx
 from tenacity import (
@@ -20,6 +21,7 @@ from tenacity import (
 )
 
 from search_r1.passages import Passage, read_reply
+from search_r1.replicas import Replicas
 from search_r1.retrieval_failures import (
     FailureMonitor,
     RetrievalError,
@@ -29,6 +31,7 @@ from search_r1.retrieval_failures import (
 )
 
 __all__ = [
+    "CountedRetriever",
     "HttpRetriever",
     "Passage",
     "RetrievalError",
@@ -36,7 +39,11 @@ __all__ = [
     "RetrievalUnavailableError",
     "Retriever",
     "RetrieverSettings",
+    "token_header",
 ]
+
+TOKEN_VARIABLE: Final = "RETRIEVER_TOKEN"  # noqa: S105 - its name
+"""The environment variable with the servers' bearer token, if they have one."""
 
 
 class Retriever(Protocol):
@@ -56,10 +63,12 @@ class RetrieverSettings:
 
     urls: tuple[str, ...] = ("http://127.0.0.1:8000/retrieve",)
     """Replicas. Searches take turns among them, and a retry goes to the next one."""
+    rest_seconds: float = 10.0
+    """A replica that failed is not asked for so long while there are others."""
     timeout_seconds: float = 30.0
     """For a whole search, with its retries and the waiting between them."""
     attempt_timeout_seconds: float = 10.0
-    """For one attempt to connect, and then for the server to reply."""
+    """For one attempt to connect, and then for the server to reply; the server is told."""
     max_attempts: int = 4
     backoff_seconds: float = 0.25
     """Upper bound of the random wait before the first retry; it doubles with each retry."""
@@ -80,6 +89,19 @@ class RetrievalStats:
     retries: int = 0
     failures: int = 0
     seconds: float = 0.0
+
+    def add(self, other: "RetrievalStats") -> None:
+        """Count what the other counts, too."""
+        self.calls += other.calls
+        self.retries += other.retries
+        self.failures += other.failures
+        self.seconds += other.seconds
+
+
+def token_header() -> dict[str, str]:
+    """The header that a server with a token asks for; empty if the environment has none."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 class HttpRetriever:
@@ -102,7 +124,7 @@ class HttpRetriever:
         self._monitor = FailureMonitor(
             settings.max_failure_rate, settings.failure_window, settings.failure_min_calls
         )
-        self._first_url = itertools.cycle(range(len(settings.urls)))
+        self._replicas = Replicas(settings.urls, settings.rest_seconds)
         self._clients: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
     async def search(self, queries: Sequence[str], top_k: int) -> list[list[Passage]]:
@@ -112,16 +134,24 @@ class HttpRetriever:
             RetrievalError: this search failed for good.
             RetrievalUnavailableError: so many searches failed that the run must end.
         """
-        self.stats.calls += 1
+        return await self.counted_search(queries, top_k, RetrievalStats())
+
+    async def counted_search(
+        self, queries: Sequence[str], top_k: int, tally: RetrievalStats
+    ) -> list[list[Passage]]:
+        """`search` that is counted in `tally`, too."""
+        own = RetrievalStats(calls=1)
         started = time.perf_counter()
         try:
-            results = await self._search_in_time(queries, top_k)
+            results = await self._search_in_time(queries, top_k, own)
         except RetrievalError as error:
-            self.stats.failures += 1
+            own.failures = 1
             self._monitor.record_failure(error)
             raise
         finally:
-            self.stats.seconds += time.perf_counter() - started
+            own.seconds = time.perf_counter() - started
+            self.stats.add(own)
+            tally.add(own)
         self._monitor.record_success()
         return results
 
@@ -131,51 +161,67 @@ class HttpRetriever:
         if client:
             await client.aclose()
 
-    async def _search_in_time(self, queries: Sequence[str], top_k: int) -> list[list[Passage]]:
+    async def _search_in_time(
+        self, queries: Sequence[str], top_k: int, own: RetrievalStats
+    ) -> list[list[Passage]]:
         request = {"queries": list(queries), "topk": top_k, "return_scores": True}
+        deadline = asyncio.get_running_loop().time() + self._settings.timeout_seconds
         try:
-            async with asyncio.timeout(self._settings.timeout_seconds):
-                results: list[list[Passage]] = await self._retrying()(
-                    self._attempt, self._urls_in_turn(), request
+            async with asyncio.timeout_at(deadline):
+                results: list[list[Passage]] = await self._retrying(own)(
+                    self._attempt, request, deadline
                 )
         except TimeoutError:
             reason = f"no reply within {self._settings.timeout_seconds:g} seconds"
             raise RetrievalError(", ".join(self._settings.urls), reason) from None
         return [passages[:top_k] for passages in results]
 
-    def _retrying(self) -> AsyncRetrying:
+    def _retrying(self, own: RetrievalStats) -> AsyncRetrying:
+        def count(_: RetryCallState) -> None:
+            own.retries += 1
+
         # A new object a search: tenacity keeps the state of an attempt in the object, a thread at
         # a time, and the searches of one event loop share a thread.
         return AsyncRetrying(
             retry=retry_if_exception_type(TransientRetrievalError),
             stop=stop_after_attempt(self._settings.max_attempts),
             wait=self._wait_s,
-            before_sleep=self._count_retry,
+            before_sleep=count,
             reraise=True,
         )
 
     def _wait_s(self, state: RetryCallState) -> float:
+        """A random time, after what the server asked for unless another one can be asked."""
         error = state.outcome.exception() if state.outcome else None
         asked_for = error.retry_after_s if isinstance(error, TransientRetrievalError) else 0.0
-        return max(asked_for, wait_random_exponential(self._settings.backoff_seconds)(state))
+        back_off = wait_random_exponential(self._settings.backoff_seconds)(state)
+        return back_off + (max(asked_for, 0.0) if self._replicas.all_rest else 0.0)
 
-    def _count_retry(self, _state: RetryCallState) -> None:
-        self.stats.retries += 1
-
-    def _urls_in_turn(self) -> Iterator[str]:
-        return itertools.islice(itertools.cycle(self._settings.urls), next(self._first_url), None)
-
-    async def _attempt(self, urls: Iterator[str], request: dict[str, Any]) -> list[list[Passage]]:
-        url = next(urls)
+    async def _attempt(self, request: dict[str, Any], deadline: float) -> list[list[Passage]]:
+        url = self._replicas.choose()
         try:
-            response = await self._client().post(url, json=request)
-        except httpx.RequestError as error:
-            raise TransientRetrievalError(url, f"{type(error).__name__}: {error}") from error
-        check_status(url, response)
+            response = await self._post(url, request, deadline)
+        except TransientRetrievalError as error:
+            self._replicas.let_rest(url, error.retry_after_s)
+            raise
+        self._replicas.wake(url)
         try:
             return read_reply(response.content, len(request["queries"]))
         except ValueError as error:
             raise RetrievalError(url, f"malformed reply: {error}") from error
+
+    async def _post(self, url: str, request: dict[str, Any], deadline: float) -> httpx.Response:
+        left = deadline - asyncio.get_running_loop().time()
+        # RFC 7240, in whole seconds: the server drops what nobody waits for any more.
+        wait = math.ceil(min(left, self._settings.attempt_timeout_seconds))
+        try:
+            response = await self._client().post(
+                url, json=request, headers={"Prefer": f"wait={wait}"}
+            )
+        except httpx.RequestError as error:
+            raise TransientRetrievalError(url, f"{type(error).__name__}: {error}") from error
+        check_status(url, response)
+        return response
 
     def _client(self) -> httpx.AsyncClient:
         """The running loop's client; those of closed loops are forgotten."""
@@ -193,6 +239,19 @@ class HttpRetriever:
             # No limit for the wait for a free connection: the time limit of the search is one.
             timeout=httpx.Timeout(self._settings.attempt_timeout_seconds, pool=None),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            headers=token_header(),
             # The server is a neighbour: a proxy that the environment names is not for it.
             trust_env=False,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRetriever:
+    """One trajectory's use of a client that many share: `stats` has its searches alone."""
+
+    client: HttpRetriever
+    stats: RetrievalStats = field(default_factory=RetrievalStats)
+
+    async def search(self, queries: Sequence[str], top_k: int) -> list[list[Passage]]:
+        """As `HttpRetriever.search`."""
+        return await self.client.counted_search(queries, top_k, self.stats)

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from search_r1.check import Problem, Report, check
 from search_r1.checks.findings import as_list
 from search_r1.checks.sizes import needs_critic, needs_reference
-from search_r1.config import ConfigError
+from search_r1.config import ConfigError, secrets
 from search_r1.files import RUN_CONFIG, write_lines
 
 
@@ -58,9 +58,18 @@ def train(config: DictConfig) -> None:
             super().run(config)
 
     try:
-        run_ppo(config, ray.remote(TaskRunner))
+        run_ppo(config, _remote(TaskRunner))
     finally:
         ray.shutdown()
+
+
+def _remote(runner: type) -> Any:
+    """The runner as an actor class, with the secrets in its environment and its children's."""
+    import ray
+
+    if known := secrets():
+        return ray.remote(runtime_env={"env_vars": known})(runner)
+    return ray.remote(runner)
 
 
 def _monitor_trainers() -> None:

@@ -75,7 +75,7 @@ def _has(manifest: Manifest) -> set[str]:
 
 
 def _report_of(name: str, report: Report) -> Report:
-    return lambda stage: report(f"{name}: {stage}")
+    return lambda stage, reads=0: report(f"{name}: {stage}", reads)
 
 
 def _connect(settings: Settings, report: Report) -> Iterator[Service]:

@@ -236,8 +236,8 @@ def test_storing_again_does_not_write_through_a_link_to_the_source(tmp_path: Pat
     source.write_bytes(WHOLE)
     packed.write_bytes(gzip.compress(b'{"id": "9", "text": "other"}'))
     (tmp_path / "out").mkdir()
-    store_corpus(source, tmp_path / "out", lambda _: None)
-    store_corpus(packed, tmp_path / "out", lambda _: None)
+    store_corpus(source, tmp_path / "out", lambda *_: None)
+    store_corpus(packed, tmp_path / "out", lambda *_: None)
     assert source.read_bytes() == WHOLE
 
 
@@ -247,7 +247,7 @@ def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: li
     rows = [json.dumps({"id": "x", "text": text}, ensure_ascii=False) for text in texts]
     (folder / "c.jsonl").write_bytes("\n".join(rows).encode())
     (folder / "out").mkdir()
-    store_corpus(folder / "c.jsonl", folder / "out", lambda _: None)
+    store_corpus(folder / "c.jsonl", folder / "out", lambda *_: None)
     corpus = Corpus(folder / "out" / "corpus.jsonl", folder / "out" / "offsets.npy")
     assert [row.text for row in corpus.fetch(range(len(corpus)))] == texts
 
@@ -265,14 +265,14 @@ def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: li
 def test_a_bad_row_is_named_by_file_and_line(tmp_path: Path, data: bytes, reason: str) -> None:
     (tmp_path / "c.jsonl").write_bytes(data)
     with pytest.raises(CorpusError, match=reason):
-        store_corpus(tmp_path / "c.jsonl", tmp_path, lambda _: None)
+        store_corpus(tmp_path / "c.jsonl", tmp_path, lambda *_: None)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"x" + data])
 def test_a_damaged_gzip_file_is_named(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     (tmp_path / "c.jsonl.gz").write_bytes(damage(gzip.compress(WHOLE)))
     with pytest.raises(CorpusError, match=r"c\.jsonl\.gz is damaged after line"):
-        store_corpus(tmp_path / "c.jsonl.gz", tmp_path, lambda _: None)
+        store_corpus(tmp_path / "c.jsonl.gz", tmp_path, lambda *_: None)
 
 
 @pytest.fixture

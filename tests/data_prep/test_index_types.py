@@ -163,7 +163,7 @@ def test_a_flat_file_is_what_faiss_writes(tmp_path: Path, type_: IndexType) -> N
     vectors = np.random.default_rng(0).standard_normal((250, DIMENSION)).astype(np.float32)
     index = new_index(type_, DIMENSION, build_parameters(type_, 250, DIMENSION, BuildParameters()))
     index.train(vectors)
-    write_flat(index, vectors, tmp_path / "streamed", 100, lambda _: None)
+    write_flat(index, vectors, tmp_path / "streamed", 100, lambda *_: None)
     index.add(vectors)
     faiss.write_index(index, str(tmp_path / "whole"))
     assert (tmp_path / "streamed").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -212,7 +212,7 @@ def test_every_type_is_served_and_finds_a_passage_by_its_text(
     settings = Settings(index=whole(type_), memory_map=memory_map, max_topk=20)
     if type_.has_lists:
         settings = settings.model_copy(update={"nprobe": 8})
-    service: IndexService = load_service(settings, lambda _: None, load=load)
+    service: IndexService = load_service(settings, lambda *_: None, load=load)
     wanted = range(0, ROWS, 37)
     found = service.search([f"passage number{n}" for n in wanted], 5)
     assert [passages[0].document.id for passages in found] == [str(n) for n in wanted]
@@ -248,7 +248,7 @@ def test_an_index_of_another_type_or_parameters_than_the_manifests_is_refused(
     path = folder / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
     with pytest.raises(ValueError, match=reason):
-        load_service(Settings(index=folder), lambda _: None, load=load)
+        load_service(Settings(index=folder), lambda *_: None, load=load)
 
 
 def test_vectors_of_other_rows_than_the_manifests_are_refused(
@@ -258,7 +258,7 @@ def test_vectors_of_other_rows_than_the_manifests_are_refused(
     shutil.copytree(whole(IndexType.IVF_PQ), folder)
     np.save(folder / "vectors.npy", np.zeros((3, DIMENSION), dtype=np.float16))
     with pytest.raises(ManifestError, match=r"vectors\.npy has 3 rows"):
-        load_service(Settings(index=folder), lambda _: None, load=load)
+        load_service(Settings(index=folder), lambda *_: None, load=load)
 
 
 def test_the_training_sample_is_drawn_by_the_seed() -> None:

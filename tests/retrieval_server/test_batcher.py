@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval_server.batcher import MicroBatcher, QueueFullError, SearchFailedError
+from retrieval_server.batcher import (
+    DeadlineError,
+    MicroBatcher,
+    QueueFullError,
+    SearchFailedError,
+)
+from retrieval_server.board import Board
 from retrieval_server.jobs import Passages
 from retrieval_server.metrics import Metrics
 from retrieval_server.schemas import Document, ScoredDocument
@@ -34,12 +40,15 @@ class Engine:
         self.gate.set()
         self.batches: list[list[str]] = []
         self.error: Exception | None = None
+        self.bad: set[str] = set()
 
     def __call__(self, queries: Sequence[str], topk: int) -> list[Passages]:
         self.batches.append(list(queries))
         assert self.gate.wait(20)
         if self.error is not None:
             raise self.error
+        if self.bad & set(queries):
+            raise ValueError("a bad query")
         return [passages(query, topk) for query in queries]
 
 
@@ -55,16 +64,19 @@ def play(
     max_batch: int = 100,
     max_wait: float = FOREVER,
     max_queue: int = 1000,
+    cache_size: int = 0,
+    metrics: Metrics | None = None,
 ) -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
             batcher = MicroBatcher(
                 engine,
                 executor,
-                Metrics(),
+                metrics or Metrics(Board()),
                 max_batch=max_batch,
                 max_wait=max_wait,
                 max_queue=max_queue,
+                cache_size=cache_size,
             )
             try:
                 async with asyncio.timeout(20):
@@ -242,6 +254,136 @@ def test_an_error_reaches_every_request_of_the_batch_and_no_other(engine: Engine
         assert await asyncio.gather(ask(batcher, "a"), ask(batcher, "b"))
 
     play(engine, scenario)
+
+
+def test_only_the_bad_queries_of_a_batch_fail(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        first = await busy(engine, batcher, "first")
+        tasks = [ask(batcher, query) for query in "abcdefgh"]
+        await asyncio.sleep(0)
+        engine.bad = {"c"}
+        engine.gate.set()
+        results = await asyncio.gather(first, *tasks, return_exceptions=True)
+        assert str(results[3]) == "ValueError: a bad query"
+        del results[3]
+        assert results == [[passages(query, 1)] for query in ["first", *"abdefgh"]]
+
+    play(engine, scenario)
+    halves = ["abcdefgh", "abcd", "ab", "cd", "c", "d", "efgh"]
+    assert engine.batches == [["first"], *map(list, halves)]
+
+
+def test_what_nobody_waits_for_is_not_searched_again_after_an_error(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        first = await busy(engine, batcher, "first")
+        tasks = [ask(batcher, query) for query in "abcd"]
+        await asyncio.sleep(0)
+        engine.bad = {"a"}
+        engine.gate.set()
+        await first
+        tasks[2].cancel()
+        tasks[3].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    play(engine, scenario)
+    assert engine.batches == [["first"], list("abcd"), list("ab"), ["a"], ["b"]]
+
+
+def test_a_late_request_is_told_so_and_what_it_alone_waits_for_is_not_searched(
+    engine: Engine,
+) -> None:
+    metrics = Metrics(Board())
+
+    async def scenario(batcher: MicroBatcher) -> None:
+        first = await busy(engine, batcher, "first")
+        kept = ask(batcher, "shared")
+        late = asyncio.create_task(batcher.submit(["only mine", "shared"], 1, seconds=0.02))
+        with pytest.raises(DeadlineError, match="the deadline passed"):
+            await late
+        engine.gate.set()
+        await first
+        assert await kept == [passages("shared", 1)]
+
+    play(engine, scenario, metrics=metrics)
+    assert engine.batches == [["first"], ["shared"]]
+    assert b'retriever_dropped_queries_total{reason="deadline"} 1.0' in metrics.render()
+    assert b"retriever_queue_queries 0.0" in metrics.render()
+
+
+def test_a_request_that_comes_late_is_not_searched(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        with pytest.raises(DeadlineError, match="when the request came"):
+            await batcher.submit(["a"], 1, seconds=0)
+        assert await batcher.submit([], 1, seconds=0) == []
+
+    play(engine, scenario)
+    assert engine.batches == []
+
+
+def test_the_deadline_holds_while_the_engine_is_busy_with_the_query(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        await busy(engine, batcher, "first")
+        late = asyncio.create_task(batcher.submit(["first"], 1, seconds=0.02))
+        with pytest.raises(DeadlineError):
+            await late
+
+    play(engine, scenario)
+
+
+def test_dropped_queries_leave_room_in_the_queue(engine: Engine) -> None:
+    metrics = Metrics(Board())
+
+    async def scenario(batcher: MicroBatcher) -> None:
+        first = await busy(engine, batcher, "first")
+        gone = ask(batcher, "a", "b")
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.sleep(0)
+        fits = ask(batcher, "c", "d")
+        await asyncio.sleep(0)
+        engine.gate.set()
+        await asyncio.gather(first, fits)
+
+    play(engine, scenario, max_queue=2, metrics=metrics)
+    assert engine.batches == [["first"], ["c", "d"]]
+    assert b'retriever_dropped_queries_total{reason="cancelled"} 2.0' in metrics.render()
+
+
+def test_an_answer_is_remembered_and_a_longer_one_serves_a_shorter(engine: Engine) -> None:
+    metrics = Metrics(Board())
+
+    async def scenario(batcher: MicroBatcher) -> None:
+        for topk in (3, 2, 3, 4, 1):
+            expected = [passages(query, topk) for query in "aba"]
+            assert await batcher.submit(["a", "b", "a"], topk) == expected
+        assert await batcher.submit(["b", "c"], 1) == [passages("b", 1), passages("c", 1)]
+
+    play(engine, scenario, cache_size=2, metrics=metrics)
+    assert engine.batches == [["a", "b"], ["a", "b"], ["c"]]
+    shown = metrics.render().decode().splitlines()
+    assert "retriever_cache_hits_total 7.0" in shown  # 2 + 2 + 2 + b
+    assert "retriever_cache_misses_total 5.0" in shown  # 2 + 2 + c
+    assert "retriever_cache_queries 2.0" in shown
+
+
+def test_the_least_recently_used_answer_is_forgotten(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        for query in ("a", "b", "a", "c", "a", "b"):
+            await batcher.submit([query], 1)
+
+    play(engine, scenario, cache_size=2)
+    assert engine.batches == [["a"], ["b"], ["c"], ["b"]]
+
+
+def test_errors_are_not_remembered(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        engine.error = RuntimeError("broken")
+        with pytest.raises(SearchFailedError):
+            await batcher.submit(["a"], 1)
+        engine.error = None
+        assert await batcher.submit(["a"], 1) == [passages("a", 1)]
+
+    play(engine, scenario, cache_size=2)
 
 
 def test_too_few_answers_are_an_error_not_a_hang(engine: Engine) -> None:

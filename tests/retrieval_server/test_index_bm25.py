@@ -115,7 +115,7 @@ def test_words_are_split_as_lucene_does(text: str, words: list[str]) -> None:
 
 def serve(folder: Path, **settings: object) -> IndexService:
     wanted = Settings.model_validate({"index": folder} | settings)
-    return load_service(wanted, lambda _: None)
+    return load_service(wanted, lambda *_: None)
 
 
 def test_words_are_served_without_an_encoder(folder: Path) -> None:

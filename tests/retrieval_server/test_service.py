@@ -15,13 +15,14 @@ from retrieval_server.service import Service
 from retrieval_server.settings import Settings
 
 Load = Callable[..., Service]
+LATER_STAGES = [("encoder", 0), ("check", 0)]
 
 
 @pytest.fixture
 def load_folder(index_folder: Path, encoder: Encoder) -> Load:
     def run(with_encoder: Encoder = encoder, **settings: object) -> Service:
         values = Settings.model_validate({"index": index_folder} | settings)
-        return load_service(values, lambda _stage: None, load=lambda _: with_encoder)
+        return load_service(values, lambda *_: None, load=lambda _: with_encoder)
 
     return run
 
@@ -32,10 +33,12 @@ def change(folder: Path, **fields: object) -> None:
 
 
 def test_stages_are_reported_in_order(index_folder: Path, encoder: Encoder) -> None:
-    stages: list[str] = []
-    settings = Settings(index=index_folder)
-    service = load_service(settings, stages.append, load=lambda _: encoder)
-    assert stages == ["manifest", "corpus", "index", "encoder", "check"]
+    stages: list[tuple[str, int]] = []
+    report = lambda stage, reads=0: stages.append((stage, reads))  # noqa: E731
+    service = load_service(Settings(index=index_folder), report, load=lambda _: encoder)
+    corpus = (index_folder / "corpus.jsonl").stat().st_size
+    index = (index_folder / "index.faiss").stat().st_size
+    assert stages == [("manifest", 0), ("corpus", corpus), ("index", index), *LATER_STAGES]
     assert service.info() == {"engine": "dense"} | Manifest.load(index_folder).model_dump(
         mode="json"
     )
@@ -139,6 +142,6 @@ def test_device_and_dtype_are_the_servers_own(index_folder: Path, encoder: Encod
 
     for settings in ({}, {"device": "cpu", "dtype": "bfloat16"}):
         values = Settings.model_validate({"index": index_folder} | settings)
-        load_service(values, lambda _stage: None, load=load).close()
+        load_service(values, lambda *_: None, load=load).close()
     e5 = PRESETS["e5"]
     assert seen == [e5, e5.model_copy(update={"device": "cpu", "dtype": "bfloat16"})]

@@ -24,6 +24,9 @@ def test_environment_fills_what_is_not_given(
         ({"topk": 200}, r"topk \(200\) is above max_topk \(100\)"),
         ({"max_queue": 10}, r"max_queries \(512\) is above max_queue \(10\)"),
         ({"port": 70000}, "port"),
+        ({"token": ""}, "without spaces"),
+        ({"token": "two words"}, "without spaces"),
+        ({"workers": 0}, "workers"),
         ({"index": "/nowhere/at/all"}, "directory"),
     ],
 )
@@ -32,3 +35,13 @@ def test_settings_that_cannot_work_are_refused(
 ) -> None:
     with pytest.raises(ValidationError, match=reason):
         Settings.model_validate({"index": tmp_path} | changes)
+
+
+def test_the_token_comes_from_the_environment_and_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RETRIEVER_TOKEN", "sesame")
+    settings = Settings(index=tmp_path)
+    assert settings.token is not None
+    assert settings.token.get_secret_value() == "sesame"
+    assert "sesame" not in repr(settings)

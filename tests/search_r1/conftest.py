@@ -108,6 +108,7 @@ class LocalServer:
     def __init__(self, replies: list[Reply]) -> None:
         self.replies = replies
         self.requests: list[tuple[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
         self.connections: set[tuple[str, int]] = set()
         self.lock = threading.Lock()
         self._http = QuietHTTPServer(("127.0.0.1", 0), self._handler())
@@ -132,6 +133,7 @@ class LocalServer:
                 with server.lock:
                     server.connections.add(self.client_address)
                     server.requests.append((self.path, body))
+                    server.headers.append(dict(self.headers))
                     reply = server.replies[min(len(server.requests), len(server.replies)) - 1]
                 time.sleep(reply.delay_s)
                 self.send_response(reply.status)

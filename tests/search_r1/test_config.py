@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from search_r1.config import ConfigError, compose, config_folder, environment, shipped_configs
+from search_r1.config import (
+    ConfigError,
+    compose,
+    config_folder,
+    environment,
+    secrets,
+    shipped_configs,
+)
 
 REQUIRED = [
     "actor_rollout_ref.model.path=model",
@@ -163,3 +170,11 @@ def test_a_broken_file_names_itself(tmp_path: Path) -> None:
     path.write_text("a: [1")
     with pytest.raises(ConfigError, match=r"broken\.yaml"):
         compose(str(path), REQUIRED)
+
+
+def test_the_token_is_handed_on_and_is_in_no_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RETRIEVER_TOKEN", raising=False)
+    assert secrets() == {}
+    monkeypatch.setenv("RETRIEVER_TOKEN", "open-sesame")
+    assert secrets() == {"RETRIEVER_TOKEN": "open-sesame"}
+    assert "open-sesame" not in OmegaConf.to_yaml(compose("ppo", REQUIRED))

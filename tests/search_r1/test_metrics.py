@@ -49,6 +49,12 @@ def test_only_what_is_masked_counts_as_masked() -> None:
     assert metrics["tokens/masked_share"] == pytest.approx(80 / 200)
 
 
+def test_retries_are_shown_where_they_were_counted() -> None:
+    rows = [row(search_retries=3), row(search_retries=0)]
+    assert summarise(rows)["search/retries_per_search"] == 0.75
+    assert "search/retries_per_search" not in summarise([row()])
+
+
 def test_exact_match_by_hops_leaves_out_rows_that_name_none() -> None:
     wrong = {"score": 0.0, "em": 0.0}
     metrics = summarise([row(), row(reward_parts=wrong), row(hops=1), row(hops=0)])

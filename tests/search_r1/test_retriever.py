@@ -11,6 +11,7 @@ import pytest
 
 from search_r1.passages import Passage
 from search_r1.retriever import (
+    CountedRetriever,
     HttpRetriever,
     RetrievalError,
     RetrievalUnavailableError,
@@ -171,6 +172,78 @@ def test_a_server_that_is_down_is_left_for_the_next(serve: Serve) -> None:
 
     assert asyncio.run(many_searches()) == [FOUND] * 8
     assert (retriever.stats.retries, retriever.stats.failures) == (4, 0)
+
+
+def test_a_server_that_failed_is_not_asked_first_by_each_search(serve: Serve) -> None:
+    broken, good = serve(reply(status=500)), serve(reply(GOOD))
+    retriever = HttpRetriever(settings(broken.url, good.url, rest_seconds=60))
+
+    async def searches() -> None:
+        for _ in range(6):
+            await retriever.search(["q"], 3)
+
+    asyncio.run(searches())
+    assert (len(broken.requests), len(good.requests)) == (1, 6)
+    assert (retriever.stats.retries, retriever.stats.failures) == (1, 0)
+
+
+def test_a_server_that_failed_is_asked_again_after_its_rest(serve: Serve) -> None:
+    servers = serve(reply(status=500), reply(GOOD)), serve(reply(GOOD))
+    retriever = HttpRetriever(settings(*[server.url for server in servers], rest_seconds=0.05))
+
+    async def searches() -> None:
+        for _ in range(4):
+            await retriever.search(["q"], 3)
+            await asyncio.sleep(0.06)
+
+    asyncio.run(searches())
+    assert len(servers[0].requests) >= 2
+
+
+def test_a_busy_server_is_not_waited_for_while_another_can_answer(serve: Serve) -> None:
+    busy = serve(reply(status=429, headers={"Retry-After": "20"}))
+    good = serve(reply(GOOD))
+    retriever = HttpRetriever(settings(busy.url, good.url, timeout_seconds=5))
+    assert asyncio.run(search(retriever)) == FOUND
+    assert (len(busy.requests), len(good.requests)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "attempt", "wait"), [(30.0, 10.0, "wait=10"), (2.5, 10.0, "wait=3")]
+)
+def test_the_server_is_told_how_long_it_is_waited_for(
+    serve: Serve, timeout: float, attempt: float, wait: str
+) -> None:
+    server = serve(reply(GOOD))
+    changes = {"timeout_seconds": timeout, "attempt_timeout_seconds": attempt}
+    asyncio.run(search(HttpRetriever(settings(server.url, **changes))))
+    assert server.headers[0]["Prefer"] == wait
+
+
+def test_the_token_of_the_environment_is_sent(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(reply(GOOD))
+    monkeypatch.delenv("RETRIEVER_TOKEN", raising=False)
+    asyncio.run(search(HttpRetriever(settings(server.url))))
+    monkeypatch.setenv("RETRIEVER_TOKEN", "sesame")
+    asyncio.run(search(HttpRetriever(settings(server.url))))
+    sent = [headers.get("Authorization") for headers in server.headers]
+    assert sent == [None, "Bearer sesame"]
+
+
+def test_a_trajectory_has_its_own_counts_of_a_shared_client(serve: Serve) -> None:
+    server = serve(reply(status=500), reply(GOOD))
+    client = HttpRetriever(settings(server.url))
+    first, second = CountedRetriever(client), CountedRetriever(client)
+
+    async def searches() -> None:
+        assert await first.search(["q"], 3) == FOUND
+        assert await second.search(["q"], 3) == FOUND
+
+    asyncio.run(searches())
+    counts = [(stats.calls, stats.retries) for stats in (first.stats, second.stats, client.stats)]
+    assert counts == [(1, 1), (1, 0), (2, 1)]
 
 
 def test_connections_are_reused(serve: Serve) -> None:

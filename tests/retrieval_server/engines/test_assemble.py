@@ -102,7 +102,7 @@ def test_a_setting_goes_to_the_indexes_that_have_it(
     assemble: ServiceFactory, index_folder: Path, bm25_index: Path, graph_index: Path
 ) -> None:
     values = {"index": (bm25_index, graph_index), "ef_search": 300, "encoder": "hashing"}
-    service = assemble(Settings.model_validate(values), lambda _: None)
+    service = assemble(Settings.model_validate(values), lambda *_: None)
     parts = service.info()["parts"]
     assert [part["search"]["ef_search"] for part in parts] == [None, 300]
     service.close()
@@ -124,14 +124,14 @@ def test_a_setting_that_fits_no_index_is_refused(
 ) -> None:
     values = {"index": (bm25_index, graph_index)} | setting
     with pytest.raises(ValueError, match=reason):
-        assemble(Settings.model_validate(values), lambda _: None)
+        assemble(Settings.model_validate(values), lambda *_: None)
 
 
 def test_a_graph_keeps_as_many_candidates_as_the_fusion_asks_for(
     assemble: ServiceFactory, bm25_index: Path, graph_index: Path
 ) -> None:
     values = {"index": (bm25_index, graph_index), "hybrid_depth": 500}
-    service = assemble(Settings.model_validate(values), lambda _: None)
+    service = assemble(Settings.model_validate(values), lambda *_: None)
     assert service.info()["parts"][1]["search"]["ef_search"] == 500
     service.close()
 
@@ -160,6 +160,7 @@ def test_a_web_search_engine(
     health = client.get("/health").json()
     assert health == {
         "status": "ready",
+        "workers": {"ready": 1, "of": 1, "restarts": 0},
         "engine": "online",
         "provider": name,
         "depth": 10,
@@ -198,7 +199,7 @@ def test_stages_name_the_index_when_there_are_several(
 ) -> None:
     stages: list[str] = []
     settings = Settings(index=(index_folder, bm25_index), rerank="model")
-    assemble(settings, stages.append).close()
+    assemble(settings, lambda stage, _reads=0: stages.append(stage)).close()
     assert stages[:2] == ["index: manifest", "index: corpus"]
     assert stages[5:] == ["bm25: manifest", "bm25: corpus", "bm25: index", "re-ranker"]
 

@@ -77,13 +77,14 @@ def test_what_makes_no_sense_together_is_refused(
 
 
 def test_a_missing_key_ends_the_command_with_code_2_and_the_name_of_the_variable(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "a-key")
     monkeypatch.delenv("GOOGLE_CSE_ID", raising=False)
     assert main(["--online", "google"]) == 2
-    assert "--online google needs the environment variable GOOGLE_CSE_ID" in caplog.text
-    assert "a-key" not in caplog.text
+    told = capsys.readouterr().err
+    assert "--online google needs the environment variable GOOGLE_CSE_ID" in told
+    assert "a-key" not in told
 
 
 def test_help_teaches_the_engines_by_example(capsys: pytest.CaptureFixture[str]) -> None:
