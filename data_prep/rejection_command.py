@@ -34,7 +34,7 @@ Examples, from data to scores:
 
 * `torchrun --nproc-per-node 8 --no-python search-r1 warm-start --model models/Qwen2.5-7B
 --data rejection.parquet --learning-rate 1e-5 --batch-size 64 --fsdp --gradient-checkpointing
---output models/rejection`
+--output models/rejection`; or with verl's SFT trainer: configs/sft.yaml has its command
 
 * `search-r1 eval models/rejection --data data/qa/nq.parquet --retriever URL --output evals/rs`
 """

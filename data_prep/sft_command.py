@@ -22,7 +22,8 @@ Examples, from data to scores:
 --learning-rate 1e-5 --batch-size 64 --output models/sft`
 
 * on eight GPUs the same, sharded: `torchrun --nproc-per-node 8 --no-python search-r1 warm-start
---fsdp --gradient-checkpointing --micro-batch-size 8 ...`
+--fsdp --gradient-checkpointing --micro-batch-size 8 ...`; or with verl's SFT trainer, which keeps
+checkpoints and resumes: configs/sft.yaml has its command
 
 * `search-r1 eval models/sft --method sft --data data/qa/nq.parquet --output evals/sft`
 """

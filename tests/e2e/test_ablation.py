@@ -33,14 +33,14 @@ class Swept:
 
 
 @pytest.fixture(scope="module")
-def swept(workshop: Path, tiny_run: list[str], command: Callable[..., str]) -> Swept:
+def swept(workshop: Path, tiny_run: list[str], do: Callable[..., str]) -> Swept:
     folder = workshop / "ablation"
     words = [
         *("ablate", *tiny_run, "--axis", "mask", "--output", folder),
         *("trainer.total_training_steps=1", "trainer.test_freq=1"),
         *("trainer.val_before_train=false", "actor_rollout_ref.rollout.n=2"),
     ]
-    return Swept(folder, command(*words, timeout=900))
+    return Swept(folder, do(*words, timeout=900))
 
 
 def test_both_runs_end_in_one_report(swept: Swept) -> None:
@@ -77,8 +77,8 @@ def test_every_run_learns_and_only_the_masked_one_compares_engine_and_trainer(
         assert ("training/rollout_probs_diff_mean" in metrics) is compares
 
 
-def test_the_report_can_be_written_again(swept: Swept, command: Callable[..., str]) -> None:
+def test_the_report_can_be_written_again(swept: Swept, do: Callable[..., str]) -> None:
     (swept.folder / PAGE).unlink()
-    said = command("ablate", "--report-only", swept.folder)
+    said = do("ablate", "--report-only", swept.folder)
     assert "| off | 1 finished |" in said
     assert (swept.folder / PAGE).is_file()

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,9 @@ from search_r1.platform import cpu_environment
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COMMAND = str(Path(sys.executable).with_name("search-r1"))
 NOWHERE = "http://127.0.0.1:9/retrieve"
+Do = Callable[..., str]
 SMALL = ("--sequence-tokens", 768, "--kv-cache-gib", 1)
-
-
-def search_r1(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False
-    )
-
-
-def succeed(*arguments: object) -> str:
-    done = search_r1(*arguments)
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -60,22 +49,22 @@ def test_r1_trains_on_the_same_data_without_any_server(train: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def sft_data(workshop: Path, world: Path, random_llama: Path) -> Path:
+def sft_data(workshop: Path, world: Path, random_llama: Path, do: Do) -> Path:
     output = workshop / "sft.parquet"
-    succeed("prepare", "sft", world / "train.parquet", "--model", random_llama, "--output", output)
+    do("prepare", "sft", world / "train.parquet", "--model", random_llama, "--output", output)
     return output
 
 
 def test_sft_learns_to_answer_at_once(
-    workshop: Path, world: Path, random_llama: Path, sft_data: Path
+    workshop: Path, world: Path, random_llama: Path, sft_data: Path, do: Do
 ) -> None:
     policy, scores = workshop / "sft-policy", workshop / "sft-scores"
-    succeed(
+    do(
         *("warm-start", "--model", random_llama, "--data", sft_data, "--output", policy),
         *("--epochs", 8, "--learning-rate", 5e-3),
     )
     assert json.loads((policy / "fine_tuned_from.json").read_text())["steps"] == 128
-    succeed(
+    do(
         *("eval", policy, "--method", "sft", "--data", world / "test.parquet"),
         *("--output", scores, "--turn-tokens", 40, *SMALL),
     )
@@ -85,7 +74,7 @@ def test_sft_learns_to_answer_at_once(
 
 
 def test_verls_own_sft_trainer_takes_the_same_file(
-    workshop: Path, random_llama: Path, sft_data: Path
+    workshop: Path, random_llama: Path, sft_data: Path, do: Do
 ) -> None:
     run = workshop / "verl-sft"
     words = [
@@ -109,22 +98,28 @@ def test_verls_own_sft_trainer_takes_the_same_file(
     )
     assert done.returncode == 0, done.stderr[-5000:]
     assert "train/loss" in done.stdout
-    succeed("merge", run / "global_step_2", workshop / "verl-sft-policy")
+    do("merge", run / "global_step_2", workshop / "verl-sft-policy")
 
 
-def sample(model: Path, data: Path, server: Any, output: Path) -> subprocess.CompletedProcess[str]:
-    return search_r1(
-        *("prepare", "rejection-samples", model, "--data", data, "--retriever", server.url),
-        *("--output", output, "--samples", 2, "--temperature", 0.5, "--max-searches", 2),
-        *("--turn-tokens", 64, "--observation-tokens", 200, *SMALL),
-    )
+@pytest.fixture
+def sample(run_command: Any, tiny_model: Path, server: Any) -> Any:
+    """Samples two trajectories of each question in a file."""
+    budgets = ("--max-searches", 2, "--turn-tokens", 64, "--observation-tokens", 200, *SMALL)
+
+    def run(data: Path, output: Path) -> subprocess.CompletedProcess[str]:
+        return run_command(
+            *("prepare", "rejection-samples", tiny_model, "--data", data, "--output", output),
+            *("--retriever", server.url, "--samples", 2, "--temperature", 0.5, *budgets),
+        )
+
+    return run
 
 
 def test_rejection_sampling_keeps_what_is_right_with_its_tokens(
-    workshop: Path, world: Path, tiny_model: Path, server: Any
+    workshop: Path, world: Path, tiny_model: Path, sample: Any, do: Do
 ) -> None:
     # The tiny model knows nothing: what it says at first becomes the gold answer.
-    nothing = sample(tiny_model, world / "test.jsonl", server, workshop / "none.parquet")
+    nothing = sample(world / "test.jsonl", workshop / "none.parquet")
     assert nothing.returncode == 2
     assert "no trajectory is right (16 trajectories of 8 questions" in nothing.stderr
     said = read_lines(workshop / "none.samples" / "1" / "answers.jsonl")
@@ -137,14 +132,12 @@ def test_rejection_sampling_keeps_what_is_right_with_its_tokens(
     ]
     data.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    done = sample(tiny_model, data, server, output)
+    done = sample(data, output)
     assert done.returncode == 0, done.stderr
     assert "kept; " in done.stdout
     assert_exact(output, tiny_model, read_lines(workshop / "right.samples" / "1" / "answers.jsonl"))
     policy = workshop / "rejection-policy"
-    succeed(
-        *("warm-start", "--model", tiny_model, "--data", output, "--output", policy, "--steps", 2)
-    )
+    do(*("warm-start", "--model", tiny_model, "--data", output, "--output", policy, "--steps", 2))
 
 
 def assert_exact(output: Path, model: Path, stored: list[dict[str, Any]]) -> None:
