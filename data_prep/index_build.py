@@ -1,5 +1,6 @@
 """Corpus to index folder, stage by stage, with progress and resumption."""
 
+import functools
 import logging
 import shutil
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from rich.progress import Progress
 from data_prep.index_corpus import store_corpus
 from data_prep.index_encode import LoadEncoder
 from data_prep.index_plan_file import PLAN_FILE
-from data_prep.index_progress import build_progress
+from data_prep.index_progress import build_progress, passages_bar
 from data_prep.index_source import VectorSource
 from data_prep.index_stages import (
     IndexRequest,
@@ -90,7 +91,10 @@ def build_index(
             parameters, dimension = make_words(partial, request, progress), None
         else:
             fill = take(source) if source else encode(partial, encoder, request.workers, load)
-            store = make_vectors(partial, info, encoder, request, fill, progress)
+            bar = functools.partial(
+                passages_bar, progress, "Copying vectors" if source else "Encoding passages"
+            )
+            store = make_vectors(partial, info, encoder, request, fill, bar)
             parameters, dimension = make_index(partial, store, request, progress)
     manifest = Manifest(
         backend=request.type,

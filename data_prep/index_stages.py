@@ -22,6 +22,9 @@ from retrieval_server.manifest import CORPUS_FILE, INDEX_FILE, OFFSETS_FILE, Cor
 Fill = Callable[[dict[int, range]], Iterable[tuple[int, FloatArray]]]
 """Takes chunks with their rows, gives each with its vectors, in order."""
 
+Bar = Callable[[int, int], Callable[[int], None]]
+"""Takes how many vectors there will be and are, gives what is told of more."""
+
 DEFAULT_CHUNK_ROWS = 1024
 
 
@@ -60,7 +63,7 @@ def make_vectors(
     encoder: EncoderSettings,
     request: IndexRequest,
     fill: Fill,
-    progress: Progress,
+    bar: Bar,
 ) -> VectorStore:
     """Fill in the vectors that a build folder lacks; those of another plan are not used.
 
@@ -78,7 +81,7 @@ def make_vectors(
     plan.claim(folder, replace=request.overwrite)
     missing = store.missing()
     done = info.rows - sum(map(len, missing.values()))
-    advance = passages_bar(progress, "Encoding passages", info.rows, done)
+    advance = bar(info.rows, done)
     if missing:
         for chunk, vectors in fill(missing):
             store.write(chunk, vectors)
@@ -109,6 +112,10 @@ def make_index(
     vectors = store.open()
     rows, dimension = vectors.shape
     parameters = request.filled(rows, dimension)
+    if parameters.train_rows:
+        progress.console.print(
+            f"The index first learns from {parameters.train_rows:,} vectors; that has no bar."
+        )
     write_faiss(
         vectors,
         request.type,
