@@ -4,10 +4,10 @@
     python benchmarks/retrieval_load.py --output FOLDER --soak 1800 --workers 2
 
 Single-query clients ask a real server over loopback HTTP. MiniLM really encodes their questions;
-the index holds random unit vectors, whose exact search costs what that of any vectors does. The
-same server with --max-batch 1 is the baseline: each request is encoded and searched alone, as
-where a server encodes in its request handler (there it blocks the event loop as well). The result
-cache is off and no question comes twice.
+the index holds random unit vectors, whose exact search costs what that of any vectors does. There
+are two baselines with the same encoder and index: `threads`, where each request is encoded in a
+thread of its own (per_request_server.py), and `queue`, this server with --max-batch 1, which
+answers requests one after another. The result cache is off and no question comes twice.
 """
 
 import asyncio
@@ -41,6 +41,7 @@ from search_r1.files import write_lines
 WARM_UP_SECONDS = 3.0
 BATCHES = (16, 32, 64, 128, 256)
 TOPK = 3
+BATCHED = "batched"
 _SPAWN = get_context("spawn")
 
 
@@ -102,12 +103,13 @@ def make_index(folder: Path, rows: int) -> None:
     corpus.unlink()
 
 
-def engine_best(index: Path, seconds: float) -> dict[int, float]:
+def engine_best(index: Path, seconds: float, dtype: str) -> dict[int, float]:
     """Queries a second of encode, search and fetch without a server, by batch size."""
     from retrieval_server.engines.assemble import load_service
     from retrieval_server.settings import Settings
 
-    service = load_service(Settings(index=index), lambda *_: None)
+    settings = Settings.model_validate({"index": index, "dtype": dtype})
+    service = load_service(settings, lambda *_: None)
     asked = questions(seed=-1)
     rates = {}
     for size in BATCHES:
@@ -126,14 +128,19 @@ def in_own_process(function: Any, *arguments: object) -> Any:  # noqa: ANN401 - 
         return pool.apply(function, arguments)
 
 
+def our_server(threads: int, *flags: object) -> list[str]:
+    """The words that start the real server, but for index, port and dtype."""
+    words = ["-m", "retrieval_server", "--cache-size", 0, "--threads", threads, *flags]
+    return [str(word) for word in words]
+
+
 @contextmanager
-def server_on(index: Path, threads: int, *flags: object) -> Iterator[tuple[int, int]]:
-    """A real server, ready; its port and process id."""
+def server_on(index: Path, dtype: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """A server that these words of Python start, ready; its port and process id."""
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
-    command = [sys.executable, "-m", "retrieval_server", "--index", str(index), "--port", str(port)]
     process = subprocess.Popen(  # noqa: S603 - no shell
-        [*command, "--cache-size", "0", "--threads", str(threads), *map(str, flags)],
+        [sys.executable, *words, "--index", index, "--port", str(port), "--dtype", dtype],
         stderr=subprocess.DEVNULL,
     )
     try:
@@ -173,19 +180,25 @@ async def measure(name: str, port: int, clients: int, seconds: float) -> Point:
     )
 
 
-def compare(index: Path, clients: Sequence[int], seconds: float, threads: int) -> dict[str, Any]:
-    """Measure the baseline and the server, and the engine alone before and after them."""
+def compare(
+    index: Path, clients: Sequence[int], seconds: float, threads: int, dtype: str
+) -> dict[str, Any]:
+    """Measure the baselines and the server, and the engine alone before and after them."""
     console = Console(stderr=True)
-    engine = [in_own_process(engine_best, index, seconds / len(BATCHES))]
+    engine = [in_own_process(engine_best, index, seconds / len(BATCHES), dtype)]
     console.print(f"engine alone: {max(engine[0].values()):.0f} queries/s")
     points: list[Point] = []
-    servers = {"per request": ("--max-batch", 1), "batched": ()}
-    for name, flags in servers.items():
-        with server_on(index, threads, *flags) as (port, _):
+    servers = {
+        "threads": [str(Path(__file__).with_name("per_request_server.py"))],
+        "queue": our_server(threads, "--max-batch", 1),
+        BATCHED: our_server(threads),
+    }
+    for name, words in servers.items():
+        with server_on(index, dtype, words) as (port, _):
             for count in clients:
                 points.append(asyncio.run(measure(name, port, count, seconds)))
                 console.print(str(points[-1]))
-    engine.append(in_own_process(engine_best, index, seconds / len(BATCHES)))
+    engine.append(in_own_process(engine_best, index, seconds / len(BATCHES), dtype))
     return {"engine": engine, "points": [asdict(point) for point in points]}
 
 
@@ -194,15 +207,15 @@ def verdict(result: dict[str, Any]) -> dict[str, float]:
     at = {(point["server"], point["clients"]): point for point in result["points"]}
     best = statistics.fmean(max(rates.values()) for rates in result["engine"])
     ratios = {}
-    for count in sorted({clients for _, clients in at}):
-        batched, alone = at["batched", count], at["per request", count]
-        ratios[f"queries/s, batched / per request, {count} clients"] = (
-            batched["queries_s"] / alone["queries_s"]
-        )
-        ratios[f"queries/s, batched / engine's best, {count} clients"] = batched["queries_s"] / best
-        ratios[f"median latency, batched / per request, {count} clients"] = (
-            batched["p50_ms"] / alone["p50_ms"]
-        )
+    for (name, count), alone in at.items():
+        batched = at[BATCHED, count]
+        if name == BATCHED:
+            ratio = batched["queries_s"] / best
+            ratios[f"queries/s, {BATCHED} / engine's best, {count} clients"] = ratio
+            continue
+        pair = f"{BATCHED} / {name}, {count} clients"
+        ratios[f"queries/s, {pair}"] = batched["queries_s"] / alone["queries_s"]
+        ratios[f"median latency, {pair}"] = batched["p50_ms"] / alone["p50_ms"]
     return ratios
 
 
@@ -228,6 +241,7 @@ def main(
     clients: Annotated[str, typer.Option(help="Concurrent clients.")] = "1,16,64,256",
     seconds: Annotated[float, typer.Option(help="Of each measurement.")] = 30.0,
     threads: Annotated[int, typer.Option(help="Of encoder and index; 0: all cores.")] = 0,
+    dtype: Annotated[str, typer.Option(help="Of the encoder's weights.")] = "float32",
     soak: Annotated[float, typer.Option(help="Instead, full load for so many seconds.")] = 0.0,
     workers: Annotated[int, typer.Option(help="Of the soaked server.")] = 2,
     kill_every: Annotated[float, typer.Option(help="Seconds between kills of a worker.")] = 300.0,
@@ -238,20 +252,21 @@ def main(
     index = output / f"index-{passages}"
     in_own_process(make_index, index, passages)
     settings = {"passages": passages, "threads": threads or len(os.sched_getaffinity(0))}
-    settings |= {"cores": os.cpu_count() or 0, "date": time.strftime("%Y-%m-%d")}
+    settings |= {"cores": os.cpu_count() or 0, "date": time.strftime("%Y-%m-%d"), "dtype": dtype}
     if soak:
         from retrieval_soak import CLIENTS, run_soak, soak_markdown
 
         settings |= {"seconds": soak, "workers": workers, "kill_every": kill_every}
         settings |= {"clients": CLIENTS}
         threads = threads or max(1, settings["threads"] // workers)
-        with server_on(index, threads, "--workers", workers) as (port, process):
+        words = our_server(threads, "--workers", workers)
+        with server_on(index, dtype, words) as (port, process):
             result = asyncio.run(run_soak(port, process, workers, soak, kill_every))
         name, lines = "soak", soak_markdown(settings, result)
     else:
         counts = [int(count) for count in clients.split(",")]
         settings |= {"seconds": seconds}
-        result = compare(index, counts, seconds, threads)
+        result = compare(index, counts, seconds, threads, dtype)
         result["ratios"] = verdict(result)
         name, lines = "load", markdown(settings, result)
         table = Table("ratio", "value", title="of one run")
