@@ -4,6 +4,7 @@ Everything is made once a session through the commands a user would type. The mo
 Llama of two layers, warm-started until it writes tags, so that its rollouts really search.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -17,7 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
+
+MARK = {"SEARCH_R1_E2E": f"{os.getpid()}-{time.time_ns()}"}
+"""An environment variable that all processes of this session's commands inherit, and no others."""
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = str(Path(sys.executable).with_name("search-r1"))
@@ -54,6 +59,7 @@ def search_r1(*arguments: object, timeout: float = 300) -> subprocess.CompletedP
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
         cwd=REPOSITORY,
+        env=os.environ | MARK,
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -243,10 +249,8 @@ def train(workshop: Path, tiny_run: list[str], server: Server) -> Iterator[Train
 
 
 def kill_stray_processes() -> None:
-    """Stop what a killed run may have left of Ray on this machine."""
-    subprocess.run(
-        [str(Path(sys.executable).with_name("ray")), "stop", "--force"],
-        env=os.environ,
-        capture_output=True,
-        check=False,
-    )
+    """End what a killed run may have left of Ray: every process that has our mark."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().items() >= MARK.items():
+                process.kill()
