@@ -51,12 +51,11 @@ class Stage:
         if not _shows(result, chain[: script.right_hops]):
             return None
         trajectory = result.trajectory
-        mask = [0] * len(prompt) + trajectory.response_mask
         return {
             "id": question.id,
             "hops": len(chain),
             "input_ids": trajectory.ids,
-            "mask": mask,
+            "mask": trajectory.loss_mask,
         }
 
 

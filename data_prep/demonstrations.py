@@ -10,33 +10,18 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from data_prep.demonstration import Stage
+from data_prep.demonstration_file import Size, write_rows
 from data_prep.library import read_library
 from data_prep.questions import Question, read_questions
 from data_prep.world.chains import Split
 from data_prep.world.write import CORPUS, question_file
-from search_r1.files import atomic_path
 from search_r1.settings import SearchSettings
 from search_r1.tokens import HubTokenizer
 
-SCHEMA = pa.schema(
-    {
-        "id": pa.string(),
-        "hops": pa.int32(),
-        "input_ids": pa.list_(pa.int32()),
-        "mask": pa.list_(pa.int8()),
-    }
-)
-"""Prompt and response of one trajectory; `mask` is 1 on the tokens that the script wrote."""
-
-_ROWS_PER_GROUP = 1_000
 _ROUNDS = 10
 """How often all questions are gone through, with other passages each time; not again after a
 round that gave nothing."""
@@ -73,8 +58,8 @@ def write_demonstrations(
     output: Path,
     config: DemonstrationConfig,
     advance: Callable[[int], None] = lambda _: None,
-) -> int:
-    """Write demonstrations from a world's training questions, as `SCHEMA` says.
+) -> Size:
+    """Write demonstrations from a world's training questions.
 
     Args:
         world: a folder with `corpus.jsonl` and `train.jsonl`.
@@ -83,21 +68,11 @@ def write_demonstrations(
         config: what to make. The same settings give the same rows.
         advance: called with the number of rows after each group.
 
-    Returns:
-        How many tokens the demonstrations have, prompts included.
-
     Raises:
         ValueError: a file or a row of the world is wrong, or the budgets are too small.
         OSError: a file cannot be read or written.
     """
-    tokens = 0
-    rows = demonstrations(world, tokenizer, config)
-    with atomic_path(output) as temporary, pq.ParquetWriter(temporary, SCHEMA) as writer:
-        while group := list(islice(rows, _ROWS_PER_GROUP)):
-            writer.write_table(pa.Table.from_pylist(group, schema=SCHEMA))
-            tokens += sum(len(row["input_ids"]) for row in group)
-            advance(len(group))
-    return tokens
+    return write_rows(demonstrations(world, tokenizer, config), output, advance)
 
 
 def demonstrations(

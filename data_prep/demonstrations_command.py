@@ -49,5 +49,5 @@ def demonstrations_command(
         config = DemonstrationConfig(count, gold_share, seed, search)
         tokenizer = load_tokenizer(model)
         with progress("Demonstrating", count) as advance:
-            tokens = write_demonstrations(world, tokenizer, output, config, advance)
-    typer.echo(f"{output}: {count:,} demonstrations, {tokens:,} tokens")
+            size = write_demonstrations(world, tokenizer, output, config, advance)
+    typer.echo(f"{output}: {size}")

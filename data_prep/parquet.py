@@ -96,13 +96,15 @@ def write_parquet(
     rows = (verl_row(question, index, split) for index, question in enumerate(questions))
     written = 0
     with atomic_path(path) as temporary, pq.ParquetWriter(temporary, SCHEMA) as writer:
-        for group in _groups(rows):
+        for group in groups(rows, ROWS_PER_GROUP):
             writer.write_table(pa.Table.from_pylist(group, schema=SCHEMA))
             written += len(group)
             advance(len(group))
     return written
 
 
-def _groups(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    while group := list(islice(rows, ROWS_PER_GROUP)):
+def groups(rows: Iterable[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+    """The rows in lists of `size`, the last one shorter."""
+    rest = iter(rows)
+    while group := list(islice(rest, size)):
         yield group

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What scripts/train_ppo.sh and scripts/train_grpo.sh share: arguments -> search-r1 train.
+# What scripts/train_ppo.sh, train_grpo.sh and train_r1.sh share: arguments -> search-r1 train.
 set -euo pipefail
 
-algorithm=${1:?name the algorithm: ppo or grpo}
+algorithm=${1:?name the config: ppo, grpo or r1}
 shift
 
 usage() {

@@ -21,6 +21,8 @@ from search_r1.config_types import type_problems
 from search_r1.platform import PLATFORM_NAME, cpu_environment
 
 _SHOWN = 3
+_NOT_TO_TRAIN = {"base", "sft"}
+"""What the others build on, and the config of verl's SFT trainer."""
 _REQUIRED_FIELDS = (
     "output_dir",
     "actor_rollout_ref.model.path",
@@ -44,7 +46,7 @@ def config_folder() -> Path:
 def shipped_configs() -> list[str]:
     """The names that `compose` takes without a path, sorted."""
     names = [path.stem for path in config_folder().glob("*.yaml")]
-    return sorted(name for name in names if name != "base")
+    return sorted(name for name in names if name not in _NOT_TO_TRAIN)
 
 
 def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:

@@ -9,6 +9,9 @@ Shipped configs:
 
 * ppo: the paper's PPO on eight 80 GB GPUs
 
+* r1: the paper's baseline without a search engine; any config becomes one with
+search.max_searches=0, on the same data, and then needs no server
+
 Examples:
 
 * `search-r1 train cpu_quickstart data.train_files=train.parquet data.val_files=test.parquet

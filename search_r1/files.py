@@ -69,10 +69,11 @@ def write_lines(target: Path, lines: Iterable[str]) -> None:
 def fingerprint(folder: Path) -> dict[str, str]:
     """Size and hash of each file right in a folder; of large ones, of their first and last MiB."""
     files = (path for path in folder.iterdir() if path.is_file() and path.name[0] != ".")
-    return {path.name: _ends(path) for path in sorted(files)}
+    return {path.name: file_fingerprint(path) for path in sorted(files)}
 
 
-def _ends(path: Path) -> str:
+def file_fingerprint(path: Path) -> str:
+    """Size and hash of a file; of a large one, of its first and last MiB."""
     size = path.stat().st_size
     with path.open("rb") as file:
         digest = hashlib.sha256(file.read(_END))

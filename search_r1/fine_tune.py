@@ -3,12 +3,13 @@
 Used by `search_r1.warm_start`; the loop, the devices and the precision are transformers' Trainer.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 from transformers import (
@@ -19,11 +20,15 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.trainer_utils import TrainOutput
 
+from search_r1.files import file_fingerprint, write_lines
 from search_r1.masked_loss import collate, masked_loss, read_demonstrations
 from search_r1.warm_start import WarmStartConfig
 
-_LOGS = 10
+TUNED_FROM: Final = "fine_tuned_from.json"
+"""In the written folder: its data and settings, and what came of them."""
+_LOGS: Final = 10
 """How often a run reports its loss."""
 
 
@@ -76,9 +81,21 @@ def fine_tune(config: WarmStartConfig) -> Summary:
         tokenizer.save_pretrained(partial)
         model.config.use_cache = use_cache
         _save(architecture, model, weights, partial)
+        write_lines(partial / TUNED_FROM, [json.dumps(_origin(config, done), indent=2)])
         partial.replace(config.output)
     trainer.accelerator.wait_for_everyone()
     return Summary(len(rows), done.global_step, done.training_loss, done.metrics["train_runtime"])
+
+
+def _origin(config: WarmStartConfig, done: TrainOutput) -> dict[str, Any]:
+    """What the folder was made of and how, as JSON data."""
+    paths = {"data": str(config.data.resolve()), "output": str(config.output.resolve())}
+    return {
+        "settings": asdict(config) | paths,
+        "data": file_fingerprint(config.data),
+        "steps": done.global_step,
+        "loss": done.training_loss,
+    }
 
 
 def _arguments(config: WarmStartConfig, folder: Path) -> TrainingArguments:

@@ -1,31 +1,42 @@
 """Demonstrations -> batches -> the loss on the tokens whose mask is 1, and on no others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
+from numpy.typing import NDArray
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 _NO_TARGET = -100
-_FIX = "make it with search-r1 prepare demonstrations"
+_FIX = "make it with search-r1 prepare demonstrations, sft or rejection-samples"
 
-Demonstration = Mapping[str, Sequence[int]]
+Array = NDArray[np.integer[Any]]
+Demonstration = Mapping[str, Sequence[int] | Array]
 """`input_ids` and `mask`, of equal lengths."""
 
 
 def read_demonstrations(path: Path) -> list[Demonstration]:
-    """The rows of a file of demonstrations, see `data_prep.demonstrations.SCHEMA`.
+    """The rows of a file of demonstrations, see `data_prep.demonstration_file.SCHEMA`.
 
     Raises:
         ValueError: a column or a row is wrong; the message names the file, the row and the fix.
     """
     columns = ["input_ids", "mask"]
-    missing = set(columns) - set(pq.read_schema(path).names)
+    lists = {field.name for field in pq.read_schema(path) if pa.types.is_list(field.type)}
+    missing = set(columns) - lists
     if missing:
-        raise ValueError(f"{path}: has no column {sorted(missing)}; {_FIX}")
-    rows: list[Demonstration] = pq.read_table(path, columns=columns).to_pylist()
+        raise ValueError(f"{path}: has no column of lists {sorted(missing)}; {_FIX}")
+    # Views of the file's own columns: lists of Python's numbers would take ten times the memory.
+    table = pq.read_table(path, columns=columns)
+    rows: list[Demonstration] = [
+        dict(zip(columns, row, strict=True)) for row in zip(*map(_arrays, table), strict=True)
+    ]
     if not rows:
         raise ValueError(f"{path}: has no rows; {_FIX}")
     for number, row in enumerate(rows):
@@ -34,6 +45,14 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
         if not any(row["mask"][1:]):
             raise ValueError(f"{path}: row {number}: mask trains no token; {_FIX}")
     return rows
+
+
+def _arrays(column: pa.ChunkedArray) -> Iterator[Array]:
+    """The lists of a column, each as a view of its values."""
+    for chunk in column.chunks:
+        values = chunk.values.to_numpy(zero_copy_only=False)
+        offsets = chunk.offsets.to_pylist()
+        yield from (values[start:end] for start, end in pairwise(offsets))
 
 
 def collate(rows: Sequence[Demonstration]) -> dict[str, torch.Tensor]:

@@ -13,6 +13,8 @@ from data_prep.demonstrations_command import demonstrations_command
 from data_prep.index import index_command
 from data_prep.model import write_smollm2
 from data_prep.qa_command import QA_EXAMPLES, qa_command
+from data_prep.rejection_command import REJECTION_EXAMPLES, rejection_command
+from data_prep.sft_command import SFT_EXAMPLES, sft_command
 from search_r1.exits import one_line_errors
 
 
@@ -24,6 +26,8 @@ def gather_commands() -> typer.Typer:
     app.command("index")(index_command)
     app.command("model")(model_command)
     app.command("demonstrations")(demonstrations_command)
+    app.command("sft", epilog=SFT_EXAMPLES)(sft_command)
+    app.command("rejection-samples", epilog=REJECTION_EXAMPLES)(rejection_command)
     return app
 
 

@@ -76,6 +76,11 @@ class Trajectory:
         return self.prompt_ids + self.response_ids
 
     @property
+    def loss_mask(self) -> list[int]:
+        """One number for each of `ids`: `response_mask` behind zeros for the prompt."""
+        return [0] * len(self.prompt_ids) + self.response_mask
+
+    @property
     def sampled_tokens(self) -> int:
         """How many response tokens the model wrote."""
         return sum(self.response_mask)

@@ -1,9 +1,10 @@
-"""A short supervised warm start on demonstrations of the tag protocol.
+"""Supervised fine-tuning: a warm start on the tag protocol, and the paper's SFT baselines.
 
 Command: ``search-r1 warm-start --model DIR --data demonstrations.parquet --output DIR``; on several
 GPUs ``torchrun --nproc-per-node 8 --no-python search-r1 warm-start ...``.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +25,7 @@ class WarmStartConfig:
     model: str
     """A Hugging Face folder or name."""
     data: Path
-    """Parquet with `input_ids` and `mask`, see `data_prep.demonstrations.SCHEMA`."""
+    """Parquet with `input_ids` and `mask`, see `data_prep.demonstration_file.SCHEMA`."""
     output: Path
     """The Hugging Face folder to write; it must not exist."""
     learning_rate: float = 4e-4
@@ -58,7 +59,11 @@ def warm_start_command(
     model: Annotated[str, typer.Option(help="The policy: a Hugging Face folder or name.")],
     data: Annotated[
         Path,
-        typer.Option(exists=True, dir_okay=False, help="From search-r1 prepare demonstrations."),
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="From search-r1 prepare demonstrations, sft or rejection-samples.",
+        ),
     ],
     output: Annotated[Path, typer.Option(help="The Hugging Face folder to write.")],
     learning_rate: Annotated[
@@ -82,7 +87,16 @@ def warm_start_command(
         bool, typer.Option(help="Save memory, at a third more time.")
     ] = False,
 ) -> None:
-    """Fine-tune a policy on demonstrations; stopped early, it starts anew and leaves nothing."""
+    """Fine-tune a policy on demonstrations; stopped early, it starts anew and leaves nothing.
+
+    On several GPUs of one or more nodes, start it with torchrun and give --fsdp for a model that
+    does not fit into one: torchrun --nproc-per-node 8 --no-python search-r1 warm-start --fsdp ...
+    The defaults are those of a warm start; for a model of billions of parameters give a
+    --learning-rate near 1e-5 and a larger --batch-size.
+    """
+    # Read when torch is loaded. Threads that spin while idle made a step 15 times as long beside
+    # another job on the same cores.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from search_r1.fine_tune import fine_tune
 
     with one_line_errors():

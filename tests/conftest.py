@@ -33,7 +33,7 @@ def write_questions(path: Path, rows: int, **columns: Any) -> Path:
         "prompt": [{"role": "user", "content": "Who?"}],
         "data_source": "nq",
         "reward_model": {"style": "rule", "ground_truth": ["x"]},
-        "extra_info": {"id": "1"},
+        "extra_info": {"id": "1", "question": "Who?"},
     } | columns
     pq.write_table(pa.table({k: [v] * rows for k, v in row.items() if v is not None}), path)
     return path

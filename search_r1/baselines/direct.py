@@ -9,6 +9,15 @@ from search_r1.prompts import normalise_question
 INSTRUCTION = f"Answer the question below at once, without any reasoning. {ANSWER_FORMAT}"
 
 
+def prompt(question: str) -> str:
+    """What the model is asked; `search-r1 prepare sft` makes training data of the same words.
+
+    Raises:
+        ValueError: the question is empty.
+    """
+    return compose(INSTRUCTION, normalise_question(question))
+
+
 async def answer(question: str, tools: Tools) -> BaselineOutcome:
     """Answer without reasoning and without search."""
-    return await ask(Session(tools), compose(INSTRUCTION, normalise_question(question)))
+    return await ask(Session(tools), prompt(question))

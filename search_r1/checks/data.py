@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 from omegaconf import DictConfig
 
 from search_r1.checks.findings import Finding, Findings, Note, Problem, as_list, select
+from search_r1.checks.search import search_settings
 
 PREPARE = "write it with `search-r1 prepare` (see `search-r1 prepare --help`)"
 
@@ -25,6 +26,8 @@ def check_data(config: DictConfig) -> Findings:
 def _count_rows(config: DictConfig, field: str) -> Generator[Finding, None, int | None]:
     """Yield what is wrong with the files of `field`; return their rows, None if unknown."""
     columns = {config.data.prompt_key, config.data.reward_fn_key, "reward_model", "extra_info"}
+    if not search_settings(config).may_search:
+        columns.add("extra_info.question")  # the prompt without search is made of it
     names = as_list(select(config, field))
     if not names or not all(isinstance(name, str) for name in names):
         yield Problem(field, f"is {names!r}, not a file or a list of files", PREPARE)
@@ -44,13 +47,24 @@ def _problem_of(field: str, path: Path, columns: set[str]) -> Problem | None:
         # verl tells the format by the name.
         return Problem(field, f"{path} does not end in .parquet", PREPARE)
     try:
-        missing = columns - set(pq.read_schema(path).names)
+        missing = columns - _names(pq.read_schema(path))
     except (pa.ArrowInvalid, OSError) as error:
         return Problem(field, f"{path} is not a parquet file: {error}", PREPARE)
     if missing:
         names = ", ".join(sorted(missing))
         return Problem(field, f"{path} has no column {names}", PREPARE)
     return None
+
+
+def _names(schema: pa.Schema) -> set[str]:
+    """The columns, and the fields of those that have any, by dotted name."""
+    inner = {
+        f"{column.name}.{field.name}"
+        for column in schema
+        if pa.types.is_struct(column.type)
+        for field in column.type
+    }
+    return {*schema.names, *inner}
 
 
 def _check_amount(config: DictConfig, rows: int) -> Findings:

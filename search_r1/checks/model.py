@@ -64,8 +64,15 @@ def check_lengths(config: DictConfig, shape: ModelShape | None) -> Findings:
 
 def _check_budgets(config: DictConfig) -> Findings:
     settings, response = search_settings(config), config.data.max_response_length
+    if not settings.may_search:
+        if response < settings.turn_tokens:
+            text = (
+                f"the only turn, of search.turn_tokens={settings.turn_tokens}, ends at {response}"
+            )
+            yield Note("data.max_response_length", text)
+        return
     one_search = settings.turn_tokens + settings.observation_tokens
-    least = min(settings.max_searches, 1) * one_search + settings.answer_reserve_tokens
+    least = one_search + settings.answer_reserve_tokens
     most = settings.max_searches * one_search + settings.turn_tokens
     if response < least:
         message = (

@@ -114,3 +114,7 @@ def _check_cpu(config: DictConfig) -> Findings:
     if config.trainer.nnodes * config.trainer.n_gpus_per_node > 1:
         message = "a CPU is one device"
         yield Problem("trainer.n_gpus_per_node", message, "1, and trainer.nnodes=1")
+    field = "actor_rollout_ref.rollout.enable_chunked_prefill"
+    if select(config, field):
+        # Every turn has a seed, and torch's CPU generator has no offset to turn back.
+        yield Problem(field, "ends vLLM's CPU build at a seeded request", "false")

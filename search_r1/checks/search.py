@@ -43,7 +43,11 @@ def check_rollout(config: DictConfig) -> Findings:
     """Every node reaches a server, and verl is told to use our agent loop."""
     nodes = config.trainer.nnodes
     for url in config.search.urls:
-        if nodes > 1 and _is_loopback(urlsplit(url).hostname or ""):
+        if (
+            search_settings(config).may_search
+            and nodes > 1
+            and _is_loopback(urlsplit(url).hostname or "")
+        ):
             message = f"{url} is each machine for itself, but the run has {nodes} nodes"
             yield Problem("search.urls", message, "an address that every node reaches")
     for field, wanted in _OURS.items():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from search_r1.evaluation import options
 from search_r1.exits import one_line_errors
 from search_r1.trajectory import Budgets
 
@@ -96,21 +97,15 @@ def eval_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the sample, tokens and intervals.")] = 0,
     temperature: Annotated[float, typer.Option(help="0 is greedy decoding.")] = 0.0,
-    top_k: Annotated[int, typer.Option(help="Passages a search.")] = 3,
-    max_searches: Annotated[int, typer.Option(help="Searches a question.")] = Budgets.max_searches,
-    turn_tokens: Annotated[int, typer.Option(help="Sampled in one turn.")] = Budgets.turn_tokens,
-    observation_tokens: Annotated[
-        int, typer.Option(help="Inserted after one search.")
-    ] = Budgets.observation_tokens,
-    answer_reserve_tokens: Annotated[
-        int, typer.Option(help="Room that every insert leaves for an answer.")
-    ] = Budgets.answer_reserve_tokens,
-    sequence_tokens: Annotated[
-        int, typer.Option(help="Prompt and response; also the engine's limit.")
-    ] = Budgets.sequence_tokens,
-    concurrency: Annotated[int, typer.Option(help="Questions at a time.")] = 64,
-    tensor_parallel: Annotated[int, typer.Option(help="GPUs that share the model.")] = 1,
-    kv_cache_gib: Annotated[int, typer.Option(help="On a CPU: vLLM's key-value cache.")] = 2,
+    top_k: options.TopK = 3,
+    max_searches: options.MaxSearches = Budgets.max_searches,
+    turn_tokens: options.TurnTokens = Budgets.turn_tokens,
+    observation_tokens: options.ObservationTokens = Budgets.observation_tokens,
+    answer_reserve_tokens: options.AnswerReserveTokens = Budgets.answer_reserve_tokens,
+    sequence_tokens: options.SequenceTokens = Budgets.sequence_tokens,
+    concurrency: options.Concurrency = 64,
+    tensor_parallel: options.TensorParallel = 1,
+    kv_cache_gib: options.KvCacheGib = 2,
 ) -> None:
     """Answer question sets with a model and a search engine, and score the answers."""
     from search_r1.evaluation.config import EvalConfig

@@ -8,7 +8,7 @@ import zlib
 from array import array
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 from search_r1.evaluation.config import EvalConfig
@@ -30,6 +30,10 @@ class VllmEngine:
         self._engine = engine
         self._temperature = temperature
         self._seed = seed
+
+    def with_seed(self, seed: int) -> Self:
+        """The same engine, sampling with another seed."""
+        return type(self)(self._engine, self._temperature, seed)
 
     def until(self, stop: Sequence[str]) -> Generate:
         """The engine, stopping behind the first of `stop`, which it keeps."""
@@ -79,6 +83,9 @@ async def start_vllm(config: EvalConfig) -> AsyncIterator[VllmEngine]:
             enable_prefix_caching=True,
             # A compiled model is not worth the wait on a CPU.
             enforce_eager=not has_gpu(),
+            # Where a prompt is read in parts, vLLM 0.24 takes back what a seeded request has drawn
+            # after each, with a method of CUDA's generators that torch's CPU generator lacks.
+            enable_chunked_prefill=has_gpu(),
             disable_log_stats=True,
         )
     )

@@ -12,8 +12,8 @@ from click.testing import Result
 from typer import Typer
 from typer.testing import CliRunner
 
+from data_prep.demonstration_file import SCHEMA
 from data_prep.demonstrations import (
-    SCHEMA,
     DemonstrationConfig,
     demonstrations,
     write_demonstrations,
@@ -206,11 +206,11 @@ def test_the_file_holds_the_rows_under_the_schema(
     written: list[int] = []
     path = tmp_path / "new" / "demonstrations.parquet"
     config = DemonstrationConfig(count=45)
-    tokens = write_demonstrations(world, tokenizer, path, config, written.append)
+    size = write_demonstrations(world, tokenizer, path, config, written.append)
     table = pq.read_table(path)
     assert table.schema.equals(SCHEMA)
     assert table.to_pylist() == make(world, tokenizer, 45)
-    assert tokens == sum(len(ids) for ids in table["input_ids"].to_pylist())
+    assert size.tokens == sum(len(ids) for ids in table["input_ids"].to_pylist())
     assert written == [45]
     assert [file.name for file in path.parent.iterdir()] == ["demonstrations.parquet"]
 

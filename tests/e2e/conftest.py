@@ -68,6 +68,18 @@ def succeed(*arguments: object, timeout: float = 300) -> str:
 
 
 @pytest.fixture(scope="session")
+def run_command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs `search-r1` with words and returns what it said."""
+    return search_r1
+
+
+@pytest.fixture(scope="session")
+def do() -> Callable[..., str]:
+    """Runs `search-r1` with words, which must succeed."""
+    return succeed
+
+
+@pytest.fixture(scope="session")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("e2e")
 

@@ -203,6 +203,11 @@ BAD_SETTINGS: list[tuple[str, Sequence[str], Sequence[str]]] = [
     ("cpu_quickstart", [f"{ACTOR}.strategy=fsdp"], [f"{ACTOR}.strategy"]),
     ("cpu_quickstart", ["algo=ppo", "critic.strategy=fsdp"], ["critic.strategy"]),
     ("cpu_quickstart", ["trainer.n_gpus_per_node=2"], ["trainer.n_gpus_per_node"]),
+    (
+        "cpu_quickstart",
+        [f"{ROLLOUT}.enable_chunked_prefill=true"],
+        [f"{ROLLOUT}.enable_chunked_prefill"],
+    ),
 ]
 
 
@@ -216,6 +221,32 @@ def test_a_bad_setting_is_a_problem_of_its_field(
     for field in wanted:
         assert any(found.startswith(field) for found in fields(report)), fields(report)
     assert all(problem.message and problem.fix for problem in report.problems)
+
+
+def test_without_searches_no_node_needs_a_server_and_no_budget_an_observation(
+    check_config: Check,
+) -> None:
+    assert check_config("r1", "trainer.nnodes=2").problems == ()
+    report = check_config("cpu_quickstart", "search.max_searches=0", "data.max_response_length=48")
+    assert report.problems == ()
+    [text] = texts(report, "data.max_response_length")
+    assert text == "the only turn, of search.turn_tokens=64, ends at 48"
+
+
+def test_without_searches_the_rows_must_hold_the_question(
+    check_config: Check, tmp_path: Path
+) -> None:
+    without = {
+        "prompt": "x",
+        "data_source": "nq",
+        "reward_model": {"style": "rule"},
+        "extra_info": {"id": "1"},
+    }
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({name: [value] for name, value in without.items()}), path)
+    [problem] = check_config("r1", f"data.val_files={path}").problems
+    assert problem.field == "data.val_files"
+    assert problem.message.endswith("has no column extra_info.question")
 
 
 def test_a_bad_setting_gives_no_other_problems(check_config: Check) -> None:

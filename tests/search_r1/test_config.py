@@ -17,11 +17,11 @@ REQUIRED = [
 
 
 def test_the_base_is_no_config_of_its_own() -> None:
-    assert shipped_configs() == ["cpu_quickstart", "grpo", "ppo"]
+    assert shipped_configs() == ["cpu_quickstart", "grpo", "ppo", "r1"]
     assert (config_folder() / "base.yaml").is_file()
 
 
-@pytest.mark.parametrize("name", ["cpu_quickstart", "grpo", "ppo"])
+@pytest.mark.parametrize("name", shipped_configs())
 def test_a_shipped_config_is_resolved_to_its_last_value(name: str) -> None:
     config = compose(name, REQUIRED)
     assert "${" not in OmegaConf.to_yaml(config)
@@ -39,6 +39,15 @@ def test_the_papers_settings() -> None:
     assert ppo.critic.optim.lr == 1e-5
     assert ppo.data.max_prompt_length + ppo.data.max_response_length == 4096
     assert (ppo.search.max_searches, ppo.search.top_k) == (4, 3)
+
+
+def test_r1_is_the_papers_grpo_without_searches() -> None:
+    r1, grpo = compose("r1", REQUIRED), compose("grpo", REQUIRED)
+    assert r1.search.max_searches == 0
+    assert r1.data.max_response_length == r1.search.turn_tokens == 500
+    assert r1.actor_rollout_ref.rollout.max_model_len == 1524
+    assert r1.algorithm == grpo.algorithm
+    assert r1.actor_rollout_ref.actor == grpo.actor_rollout_ref.actor
 
 
 def test_the_algorithm_is_one_word() -> None:
@@ -65,7 +74,7 @@ def test_every_required_field_is_named_at_once() -> None:
 
 
 def test_an_unknown_config_is_told_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match="cpu_quickstart, grpo, ppo"):
+    with pytest.raises(ConfigError, match="cpu_quickstart, grpo, ppo, r1"):
         compose("papo", REQUIRED)
 
 

@@ -1,4 +1,4 @@
-"""scripts/train_ppo.sh and scripts/train_grpo.sh, without starting anything."""
+"""scripts/train_ppo.sh, train_grpo.sh and train_r1.sh, without starting anything."""
 
 import os
 import subprocess
@@ -23,7 +23,9 @@ def run(algorithm: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("algorithm", "estimator"), [("ppo", "gae"), ("grpo", "grpo")])
+@pytest.mark.parametrize(
+    ("algorithm", "estimator"), [("ppo", "gae"), ("grpo", "grpo"), ("r1", "grpo")]
+)
 def test_a_dry_run_prints_the_command_and_the_whole_config(algorithm: str, estimator: str) -> None:
     done = run(algorithm, *NEEDED, "--dry-run", "trainer.total_training_steps=7")
     assert done.returncode == 0, done.stderr

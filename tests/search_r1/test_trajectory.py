@@ -13,6 +13,7 @@ def test_ids_mask_and_logprobs_grow_together() -> None:
     assert trajectory.ids == [1, 2, 3, 4, 5, 6]
     assert trajectory.response_ids == [3, 4, 5, 6]
     assert trajectory.response_mask == [1, 1, 0, 1]
+    assert trajectory.loss_mask == [0, 0, 1, 1, 0, 1]
     assert trajectory.logprobs == [-0.5, -0.25, 0.0, -1.0]
     assert trajectory.has_logprobs
     assert (trajectory.sampled_tokens, trajectory.inserted_tokens) == (3, 1)

@@ -160,6 +160,11 @@ def test_it_learns_the_masked_tokens_and_writes_a_whole_folder(folder: Path) -> 
     assert policy.generation_config.max_new_tokens == 7
     assert policy.lm_head.weight.data_ptr() == policy.model.embed_tokens.weight.data_ptr()
     assert len(AutoTokenizer.from_pretrained(folder / "policy")) == VOCABULARY
+    made_from = json.loads((folder / "policy" / "fine_tuned_from.json").read_text())
+    assert made_from["settings"]["data"] == str(folder / "demonstrations.parquet")
+    assert made_from["settings"]["learning_rate"] == 2e-2
+    assert made_from["data"].startswith(f"{(folder / 'demonstrations.parquet').stat().st_size} ")
+    assert (made_from["steps"], made_from["loss"]) == (40, summary.loss)
     predicted = policy(torch.tensor([ROWS[1]["input_ids"]])).logits[0].argmax(-1).tolist()
     assert predicted[4:6] == [13, 14]
     # 11 and 12 stand where the mask is 0, so nothing was learnt of them.
@@ -209,8 +214,8 @@ def test_a_run_that_is_killed_leaves_no_folder_and_can_be_started_again(
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "has no column ['input_ids', 'mask']"),
-        ([{"input_ids": [1, 2]}], "has no column ['mask']"),
+        ([], "has no column of lists ['input_ids', 'mask']"),
+        ([{"input_ids": [1, 2]}], "has no column of lists ['mask']"),
         ([ROWS[0], {"input_ids": [1, 2], "mask": [1]}], "row 1: mask is not as long as input_ids"),
         ([{"input_ids": [1, 2], "mask": [1, 0]}], "row 0: mask trains no token"),
     ],

@@ -61,6 +61,7 @@ def test_without_stop_strings_only_the_models_own_end_stops(llm: AsyncLLM) -> No
 
 def test_a_turn_has_the_same_seed_each_time_and_no_other_turn_has_it(llm: AsyncLLM) -> None:
     assert ask(llm, [1, 2]).seed == ask(llm, [1, 2]).seed
+    assert VllmEngine(llm, 1.0, 0).with_seed(5)._seed == 5
     seeds = {ask(llm, ids, seed).seed for ids in ([1, 2], [2, 1], [1]) for seed in (0, 1)}
     assert len(seeds) == 6
 
@@ -93,3 +94,5 @@ def test_the_real_engine_stops_behind_a_stop_string_and_keeps_it(tmp_path: Path)
     assert said["whole"][: len(said["stopped"])] == said["stopped"]
     # Asked together, rounding may choose other words than alone, but each gets its own answer.
     assert [len(ids) for ids in said["again"]] == [16] * 3
+    # More prompts than one step of the engine holds, each with a seed: read in parts, they end it.
+    assert [1 <= len(ids) <= 4 for ids in said["sampled"]] == [True] * 12

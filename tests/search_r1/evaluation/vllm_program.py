@@ -11,10 +11,15 @@ from typing import Any
 
 from data_prep.model import write_smollm2
 from search_r1.evaluation.config import EvalConfig
-from search_r1.evaluation.vllm_engine import start_vllm
+from search_r1.evaluation.vllm_engine import VllmEngine, start_vllm
 from search_r1.model_tokenizer import load_tokenizer
+from search_r1.rollout import Generation
 from search_r1.settings import SearchSettings
 from search_r1.tokens import PlainTokenizer
+
+LONG = 230
+"""Tokens of a long prompt, of which `CROWD` at once do not fit into one step of the engine."""
+CROWD = 12
 
 
 async def ask(config: EvalConfig) -> dict[str, Any]:
@@ -26,7 +31,9 @@ async def ask(config: EvalConfig) -> dict[str, Any]:
         stopped, *again = await asyncio.gather(
             engine.until([stop])(prompt, 16), *(engine.until([])(prompt, 16) for _ in range(3))
         )
+        sampled = await sample_together(VllmEngine(engine._engine, 1.0, 0))
     return {
+        "sampled": [one.token_ids for one in sampled],
         "stop": stop,
         "whole": whole,
         "stopped": stopped.token_ids,
@@ -34,6 +41,12 @@ async def ask(config: EvalConfig) -> dict[str, Any]:
         "finish": stopped.finish,
         "again": [one.token_ids for one in again],
     }
+
+
+async def sample_together(engine: VllmEngine) -> list[Generation]:
+    """Seeded answers to prompts that begin differently, so that none is read from the cache."""
+    prompts = [[1_000 + number] * LONG for number in range(CROWD)]
+    return await asyncio.gather(*(engine.until([])(ids, 4) for ids in prompts))
 
 
 def main() -> None:
@@ -45,7 +58,7 @@ def main() -> None:
         search=SearchSettings(
             turn_tokens=64, observation_tokens=64, sequence_tokens=256, max_response_length=256
         ),
-        concurrency=4,
+        concurrency=16,
         kv_cache_gib=1,
     )
     sys.stdout.write(json.dumps(asyncio.run(ask(config))) + "\n")
