@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from data_prep.questions import Question
+from search_r1.evaluation.answer_check import answer_check
 from search_r1.evaluation.answer_log import AnswerLog
 from search_r1.evaluation.evaluate import write_trajectories
 from search_r1.evaluation.method import Tools
@@ -109,7 +110,7 @@ def main(
             asyncio.run(answer_all(todo, search_r1, tools, log, concurrency=concurrency))
 
         def resume() -> None:
-            with AnswerLog(path):
+            with AnswerLog(path, answer_check(questions)):
                 pass
 
         with AnswerLog(path) as log:

@@ -39,7 +39,8 @@ def run_suite(
     Raises:
         typer.Exit: an input is wrong, the search engine is lost, or the user stopped the run.
     """
-    from search_r1.evaluation.suite.suite import TABLE, Suite
+    from search_r1.evaluation.suite.run import TABLES
+    from search_r1.evaluation.suite.suite import Suite
     from search_r1.evaluation.suite.watch import run_suite_watched
     from search_r1.model_tokenizer import load_tokenizer
 
@@ -56,7 +57,7 @@ def run_suite(
             prepared = Suite.prepare(output, base, configs, load_tokenizer)
             logs = prepared.open_logs(stack)
         run_suite_watched(prepared, logs)
-    return output / TABLE
+    return output / TABLES
 
 
 def _check_words(suite: str, method: str | None, published: str | None) -> None:

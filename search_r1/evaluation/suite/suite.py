@@ -1,32 +1,24 @@
-"""Many evaluations of the same questions: checked together, each model loaded once, one table."""
+"""Many evaluations of the same questions, checked together before a model is loaded."""
 
-import asyncio
-import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from search_r1.evaluation.answer_log import AnswerLog
 from search_r1.evaluation.config import EvalConfig
-from search_r1.evaluation.evaluate import Evaluation, StartEngine, check_searchable
+from search_r1.evaluation.evaluate import Evaluation, check_searchable
 from search_r1.evaluation.inputs import Inputs
 from search_r1.evaluation.model_source import ModelSource
 from search_r1.evaluation.scores import Scores
 from search_r1.evaluation.suite.result import RowResult, SuiteResult
 from search_r1.evaluation.suite.rows import PAPER
-from search_r1.evaluation.suite.table import suite_tables
-from search_r1.files import write_lines
 from search_r1.tokens import HubTokenizer
 
-SUITE: Final = "suite.json"
-TABLE: Final = "suite.md"
-
 Logs = Mapping[str, AnswerLog]
-Progress = Callable[[str, int], None]
-"""Gets a row's name and the number of its answers."""
+"""By the name of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,61 +77,10 @@ class Suite:
         """
         return {name: stack.enter_context(one.open_log()) for name, one in self.evaluations.items()}
 
-    def run(self, logs: Logs, start: StartEngine, progress: Progress) -> SuiteResult:
-        """Answer what is not answered yet, a model after another, and write every file.
-
-        The tables are written anew after each row.
-
-        Args:
-            logs: What `open_logs` returned.
-            start: Makes the engine of a model; not called for one whose rows are answered.
-            progress: Called for each row at first, and after each answer.
-
-        Raises:
-            RetrievalUnavailableError: so many searches failed that the run must end.
-        """
-        scores: dict[str, Scores] = {}
-        for name, log in logs.items():
-            progress(name, len(log))
-        for name in self._answered(logs):
-            scores[name] = self.evaluations[name].finish(logs[name])
-        for names in self._by_model(name for name in logs if name not in scores):
-            asyncio.run(self._answer(names, logs, start, progress, scores))
-        return self._write(scores)
-
-    async def _answer(
-        self,
-        names: list[str],
-        logs: Logs,
-        start: StartEngine,
-        progress: Progress,
-        scores: dict[str, Scores],
-    ) -> None:
-        """Answer the rows of one model, and add their scores."""
-        async with start(self.evaluations[names[0]].config) as engine:
-            for name in names:
-                evaluation, log = self.evaluations[name], logs[name]
-                await evaluation.answer(engine, log, lambda: progress(name, len(log)))  # noqa: B023
-                scores[name] = evaluation.finish(log)
-                self._write(scores)
-
-    def _answered(self, logs: Logs) -> list[str]:
-        return [name for name, one in self.evaluations.items() if one.is_answered(logs[name])]
-
-    def _by_model(self, names: Iterable[str]) -> list[list[str]]:
-        groups: dict[Path, list[str]] = defaultdict(list)
-        for name in names:
-            groups[self.evaluations[name].config.model.resolve()].append(name)
-        return list(groups.values())
-
-    def _write(self, scores: Mapping[str, Scores]) -> SuiteResult:
-        """Write both files of the suite, as far as it is."""
+    def result(self, scores: Mapping[str, Scores]) -> SuiteResult:
+        """The table, as far as there are scores."""
         questions = next(iter(self.evaluations.values())).questions
         sets = Counter(question.data_source for question in questions)
         models = {name: one.config.model for name, one in self.evaluations.items()}
         rows = [RowResult(row, models.get(row.name), scores.get(row.name)) for row in PAPER]
-        result = SuiteResult(self.base, sets, rows)
-        text = json.dumps(result.to_json(), indent=2, ensure_ascii=False)
-        write_lines(self.output / SUITE, [text])
-        write_lines(self.output / TABLE, [suite_tables(result)])
-        return result
+        return SuiteResult(self.base, sets, rows)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from rich.progress import Progress, TaskID
 
 from search_r1.evaluation import vllm_engine
+from search_r1.evaluation.suite.run import SuiteRun
 from search_r1.evaluation.suite.suite import Logs, Suite
 from search_r1.evaluation.watch import progress_bar, tell_how_it_ends
 
@@ -46,4 +47,4 @@ def run_suite_watched(suite: Suite, logs: Logs) -> None:
     """
     totals = {name: len(one.questions) for name, one in suite.evaluations.items()}
     with tell_how_it_ends(sum(totals.values())), progress_bar() as bar:
-        suite.run(logs, vllm_engine.start_vllm, SuiteBar(bar, totals).show)
+        SuiteRun(suite, logs, SuiteBar(bar, totals).show).run(vllm_engine.start_vllm)

@@ -18,14 +18,15 @@ from search_r1.evaluation.comparison import compare, read_answers
 from search_r1.evaluation.config import EvalConfig
 from search_r1.evaluation.suite.result import SuiteResult
 from search_r1.evaluation.suite.rows import PAPER, assign
-from search_r1.evaluation.suite.suite import Suite
+from search_r1.evaluation.suite.run import SuiteRun
+from search_r1.evaluation.suite.suite import Logs, Suite
 from search_r1.settings import SearchSettings
 
 Config = Callable[..., EvalConfig]
 FOUND = {"body": {"result": [[{"document": {"id": "1", "contents": '"Ada"\nnotes'}}]]}}
 METHODS = {row.name: row.method for row in PAPER}
 PROMPTED = [row.name for row in PAPER if not row.trained]
-PROGRAM = Path(__file__).with_name("killed_suite.py")
+PROGRAM = Path(__file__).parents[1] / "killed_suite.py"
 
 
 @dataclass
@@ -56,8 +57,10 @@ class Workshop:
     def run(self, model: Path | None, *policies: str, **changes: Any) -> SuiteResult:
         suite = self.prepare(model, *policies, **changes)
         with ExitStack() as stack:
-            logs = suite.open_logs(stack)
-            return suite.run(logs, self.start, lambda *seen: self.seen.append(seen))
+            return self.run_prepared(suite, suite.open_logs(stack))
+
+    def run_prepared(self, suite: Suite, logs: Logs) -> SuiteResult:
+        return SuiteRun(suite, logs, lambda *seen: self.seen.append(seen)).run(self.start)
 
     def load_tokenizer(self, folder: Path) -> Any:
         self.read.append(folder.name)
@@ -189,7 +192,7 @@ def test_the_tables_grow_with_each_row_and_an_error_keeps_them(
     last = replace(suite.evaluations["react"], method=fail)
     broken = replace(suite, evaluations={**suite.evaluations, "react": last})
     with ExitStack() as stack, pytest.raises(ConnectionError, match="the engine died"):
-        broken.run(broken.open_logs(stack), workshop.start, lambda *_: None)
+        workshop.run_prepared(broken, broken.open_logs(stack))
     status = {name: row["status"] for name, row in workshop.stored().items()}
     assert [name for name in PROMPTED if status[name] == "done"] == PROMPTED[:-1]
     assert status["react"] == "not finished"

@@ -10,30 +10,17 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+
+from conftest import FakeHubTokenizer  # in the folder of this program
 
 from search_r1.evaluation.config import EvalConfig
 from search_r1.evaluation.suite.rows import PAPER, assign
+from search_r1.evaluation.suite.run import SuiteRun
 from search_r1.evaluation.suite.suite import Suite
 from search_r1.rollout import Generate, Generation
 from search_r1.settings import SearchSettings
 
 counts = {"answered": 0, "loaded": 0}
-
-
-class Tokenizer:
-    """One id a character."""
-
-    chat_template = None
-
-    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
-        return list(map(ord, text))
-
-    def decode(self, token_ids: list[int], *, clean_up_tokenization_spaces: bool) -> str:
-        return "".join(map(chr, token_ids))
-
-    def apply_chat_template(self, conversation: list[dict[str, str]], **options: Any) -> Any:
-        raise NotImplementedError
 
 
 class Engine:
@@ -68,12 +55,12 @@ def main(output: str, model: str, data: str) -> None:
         )
         for name, path in assign(Path(model), []).items()
     }
-    suite = Suite.prepare(Path(output), "Qwen2.5-7B", configs, lambda _: Tokenizer())
+    suite = Suite.prepare(Path(output), "Qwen2.5-7B", configs, lambda _: FakeHubTokenizer())
     done: dict[str, int] = {}
     with ExitStack() as stack:
         logs = suite.open_logs(stack)
         before = sum(map(len, logs.values()))
-        suite.run(logs, start, done.__setitem__)
+        SuiteRun(suite, logs, done.__setitem__).run(start)
     counts["answered"] = sum(done.values()) - before
     sys.stdout.write(json.dumps(counts))
 
