@@ -5,6 +5,7 @@ longer needs it. They touch ``verl.utils`` only, which every worker imports befo
 """
 
 import functools
+import os
 from typing import Any
 
 import torch
@@ -24,6 +25,15 @@ def use_gloo_once() -> None:
     distributed.initialize_global_process_group_ray = functools.partial(
         distributed.initialize_global_process_group_ray, backend="gloo"
     )
+    distributed.initialize_global_process_group = _join_torchrun
+
+
+def _join_torchrun(timeout_second: int = 36_000) -> tuple[int, ...]:
+    """As verl's SFT trainer joins the processes of torchrun: (local rank, rank, world size)."""
+    from verl.utils import distributed
+
+    distributed.initialize_global_process_group_ray(timeout_second)
+    return tuple(int(os.environ[name]) for name in ("LOCAL_RANK", "RANK", "WORLD_SIZE"))
 
 
 def keep_memory_unpinned() -> None:
