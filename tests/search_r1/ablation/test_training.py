@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -62,6 +62,15 @@ def test_who_fails_is_told_with_its_last_words_and_the_others_go_on(
     assert log.count("training off") == 2
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT as in a terminal: a shell starts what runs in its background with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_stop_reaches_the_run_and_leaves_it_unfinished(trainer: Trainer, make_plan: Make) -> None:
     plan = make_plan("on", "off", words=["mode=wait"])
 
