@@ -125,6 +125,8 @@ def build(
     folder: Annotated[Path, typer.Option()],
 ) -> None:
     """Build one type in this process (used by `run`)."""
+    for unfinished in folder.glob("checkpoint-*.faiss"):
+        unfinished.unlink()  # the time of a build is that of a whole one
     begin, cpu = time.perf_counter(), time.process_time()
     write_faiss(
         open_vectors(folder / "vectors.npy"),
