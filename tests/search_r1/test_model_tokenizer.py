@@ -27,6 +27,7 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path, files: dict[str, 
         load_tokenizer(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_tokenizer_is_read(tmp_path: Path) -> None:
     model = Tokenizer(WordLevel({"question": 0, "?": 1}, unk_token="?"))
     PreTrainedTokenizerFast(tokenizer_object=model).save_pretrained(tmp_path)

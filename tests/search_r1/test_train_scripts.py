@@ -24,7 +24,12 @@ def run(algorithm: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "estimator"), [("ppo", "gae"), ("grpo", "grpo"), ("r1", "grpo")]
+    ("algorithm", "estimator"),
+    [
+        ("ppo", "gae"),
+        pytest.param("grpo", "grpo", marks=pytest.mark.slow),
+        pytest.param("r1", "grpo", marks=pytest.mark.slow),
+    ],
 )
 def test_a_dry_run_prints_the_command_and_the_whole_config(algorithm: str, estimator: str) -> None:
     done = run(algorithm, *NEEDED, "--dry-run", "trainer.total_training_steps=7")
