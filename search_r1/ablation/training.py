@@ -104,19 +104,32 @@ def _started(
     command: Sequence[str], log: int, environment: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process of its own group, stopped gently when the block ends before it does."""
-    process = subprocess.Popen(  # noqa: S603 - no shell
-        command,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        # A Ctrl-C in the terminal reaches us alone, and from us it reaches the run once.
-        start_new_session=True,
-    )
+    with _interruptible_children():
+        process = subprocess.Popen(  # noqa: S603 - no shell
+            command,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            # A Ctrl-C in the terminal reaches us alone, and from us it reaches the run once.
+            start_new_session=True,
+        )
     try:
         yield process
     finally:
         if process.poll() is None:
             _stop(process)
+
+
+@contextmanager
+def _interruptible_children() -> Iterator[None]:
+    """Start processes that heed SIGINT, even if a shell started us in its background without it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -126,7 +126,7 @@ def _draw(plot: Plot, lines: Sequence[Sequence[Curve]]) -> Markup:
                 _add_band(axes, number, curves)
             _add_curve(axes, number, mean_curve(curves))
         axes.set_xlabel("step")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if plot.rate:
             axes.set_ylim(-0.03, 1.03)
         return _for_page(_to_svg(figure))

@@ -1,6 +1,8 @@
 """Real processes, with a stand-in for ``search-r1 train``."""
 
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -63,28 +65,47 @@ def test_who_fails_is_told_with_its_last_words_and_the_others_go_on(
 
 
 @pytest.fixture
-def interruptible() -> Iterator[None]:
-    """SIGINT as in a terminal: a shell starts what runs in its background with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def signals() -> Iterator[None]:
+    """A test may set how it takes SIGINT and SIGTERM."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-@pytest.mark.usefixtures("interruptible")
-def test_a_stop_reaches_the_run_and_leaves_it_unfinished(trainer: Trainer, make_plan: Make) -> None:
-    plan = make_plan("on", "off", words=["mode=wait"])
+def stop_once_started(trainer: Trainer, plan: Plan, number: int) -> str:
+    """What the first run logged, which a signal to us stopped as soon as it had started."""
+    log = plan.folder / "logs" / f"{plan.runs[0].name}.log"
 
     def interrupt_when_started() -> None:
-        log = plan.folder / "logs" / "on.log"
         while not (log.is_file() and log.read_text()):
             time.sleep(0.02)
-        signal.raise_signal(signal.SIGINT)
+        os.kill(os.getpid(), number)
 
     killer = threading.Thread(target=interrupt_when_started)
     killer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
         trainer.train_all(plan, lambda: None)
     killer.join()
+    return log.read_text()
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_stop_reaches_the_run_and_leaves_it_unfinished(trainer: Trainer, make_plan: Make) -> None:
+    plan = make_plan("on", "off", words=["mode=wait"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert "KeyboardInterrupt" in stop_once_started(trainer, plan, signal.SIGINT)
     assert exit_code(plan.runs[0].folder) is None
     assert not plan.runs[1].folder.exists()
-    assert "KeyboardInterrupt" in (plan.folder / "logs" / "on.log").read_text()
+
+
+@pytest.mark.usefixtures("signals")
+def test_in_the_background_of_a_shell_a_stop_reaches_the_run_too(
+    trainer: Trainer, make_plan: Make
+) -> None:
+    # A shell's background ignores SIGINT, and what is started from there would, too.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    plan = make_plan("on", words=["mode=wait"])
+    assert "KeyboardInterrupt" in stop_once_started(trainer, plan, signal.SIGTERM)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
