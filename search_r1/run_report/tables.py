@@ -21,7 +21,7 @@ _COLUMNS: Final = {
     "valid actions": "search/valid_action_rate",
     "sampled tokens": "tokens/sampled",
     "inserted tokens": "tokens/inserted",
-    "masked tokens": "tokens/masked_share",
+    "masked share": "tokens/masked_share",
 }
 
 
