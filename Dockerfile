@@ -1,6 +1,7 @@
 # Training on NVIDIA GPUs. Build: docker build -t search-r1 .
-# Run: docker run --gpus all --ipc=host -v $PWD/data:/data -v $PWD/runs:/app/runs search-r1 \
-#        bash scripts/train_ppo.sh --model Qwen/Qwen2.5-7B --train /data/train.parquet --val /data/test.parquet
+# Run, with a retrieval server on the same host:
+#      docker run --gpus all --ipc=host --network host -v $PWD/data:/data -v $PWD/runs:/app/runs search-r1 \
+#        bash scripts/train_ppo.sh --model Qwen/Qwen2.5-7B --train /data/train.parquet --val /data/nq.parquet
 FROM nvidia/cuda:13.0.1-devel-ubuntu22.04
 
 ENV DEBIAN_FRONTEND=noninteractive PATH=/app/.venv/bin:$PATH

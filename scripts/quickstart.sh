@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The whole pipeline on one machine without a GPU: prepare, serve, warm-start, train, compare.
 # Usage: bash scripts/quickstart.sh [--algorithm grpo|ppo] [--steps N] [--output DIR]
-# Everything lands in DIR (runs/quickstart-ALGORITHM); started again, it goes on where it stopped.
+# Everything lands in DIR (runs/quickstart-ALGORITHM); started again, it reuses what is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,7 +52,7 @@ fi
 
 say "Training $steps steps of $algorithm; starting verl, Ray and vLLM takes 3 minutes (log: $output/train.log)"
 search-r1 train cpu_quickstart algo="$algorithm" trainer.experiment_name="quickstart-$algorithm" \
-  output_dir="$output" trainer.total_training_steps="$steps" trainer.test_freq="$steps" \
+  output_dir="$output" trainer.total_training_steps="$steps" trainer.test_freq="$steps" trainer.save_freq="$steps" \
   data.train_batch_size=$batch data.train_files=$shared/world/train.parquet data.val_files=$shared/world/test.parquet \
   actor_rollout_ref.model.path=$shared/policy search.urls="[http://127.0.0.1:$port/retrieve]" \
   >"$output/train.log" 2>&1 &

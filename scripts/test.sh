@@ -20,5 +20,5 @@ echo "test: unit tests, without torch (under a minute)"
 .venv/bin/pytest -q -n auto -m "not slow and not gpu"
 [ "${1:-}" != --fast ] || exit 0
 
-echo "test: end-to-end tests with real verl, Ray, FSDP2, vLLM and a real server (about 20 minutes)"
+echo "test: end-to-end tests with real verl, Ray, FSDP2, vLLM and a real server (about half an hour)"
 .venv/bin/pytest -v -m "slow and not gpu"
