@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 
 from data_prep.index_build import build_index
@@ -155,7 +156,7 @@ def index_command(
     """Encode a corpus and build the folder that the retrieval server serves."""
     share_cores()
     with one_line_errors():
-        parameters = BuildParameters(
+        parameters = _parameters(
             lists=lists,
             code_bytes=code_bytes,
             links=links,
@@ -226,3 +227,13 @@ def _of_source(
     if there.encoder is None:
         raise ValueError(f"--from: {source} is of type {there.backend}, which has no vectors")
     return corpus, there.encoder, open_source(source, there)
+
+
+def _parameters(**given: float | None) -> BuildParameters:
+    """Raises: ValueError, which names the option that is out of its range."""
+    try:
+        return BuildParameters.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = str(first["loc"][0]).replace("_", "-")
+        raise ValueError(f"--{option}: {first['input']}: {first['msg']}") from error

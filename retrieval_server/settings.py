@@ -31,6 +31,7 @@ class Settings(EngineSettings):
     model_config = SettingsConfigDict(
         env_prefix="RETRIEVER_",
         frozen=True,
+        allow_inf_nan=False,
         cli_kebab_case=True,
         cli_implicit_flags=True,
         cli_hide_none_type=True,
@@ -44,7 +45,9 @@ class Settings(EngineSettings):
     max_topk: int = Field(default=100, ge=1, description="Largest topk a request may ask for.")
     max_queries: int = Field(default=512, ge=1, description="Most queries in one request.")
     max_query_chars: int = Field(default=8192, ge=1, description="Most characters in a query.")
-    max_body_mib: float = Field(default=32.0, gt=0, description="Largest body of a request, MiB.")
+    max_body_mib: float = Field(
+        default=32.0, gt=0, le=1 << 20, description="Largest body of a request, MiB."
+    )
     token: Annotated[SecretStr, AfterValidator(_sendable)] | None = Field(
         default=None,
         description="Answer only requests that carry it (Authorization: Bearer); /health is open. "

@@ -66,6 +66,7 @@ def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     folder, stem = _locate(name)
     try:
         config = _compose(folder, stem, overrides)
+        _refuse_unknown_groups(config)
         wrong = list(type_problems(config, _defaults(folder, stem))) if overrides else []
     except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
         raise ConfigError(f"config {name}: {error}") from error
@@ -78,6 +79,15 @@ def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 def _compose(folder: Path, stem: str, overrides: Sequence[str]) -> DictConfig:
     with initialize_config_dir(str(folder), version_base=None):
         return hydra_compose(stem, [f"hydra.searchpath={_search_path(folder)}", *overrides])
+
+
+def _refuse_unknown_groups(config: DictConfig) -> None:
+    """Hydra takes `+ablations/maks=off`, of a group that is not there, for a field of that name."""
+    for key in map(str, config):
+        if "/" in key:
+            folder = config_folder() / key.rpartition("/")[0]
+            there = ", ".join(sorted(path.stem for path in folder.glob("*"))) or "nothing"
+            raise ConfigError(f"there is no config group {key}; {folder.name} holds {there}")
 
 
 @lru_cache(maxsize=8)

@@ -80,7 +80,7 @@ def check_retriever(url: str) -> Diagnoses:
     """One real query, then every rule of the retrieval API."""
     reached = query(url)
     yield reached
-    if reached.ok:
+    if reached.usable:
         for verdict in examine_server(url):
             rule = verdict.rule
             fix = "" if verdict.kept else rule.fix
@@ -108,7 +108,9 @@ def query(url: str) -> Diagnosis:
     except (httpx.InvalidURL, ValueError) as error:
         return Diagnosis("retriever", f"{url}: {error}", _URL_FIX)
     if not passages:
-        return Diagnosis("retriever", f"{url} found nothing", "is its index empty?")
+        # An engine of words finds no passage that shares none with the question.
+        fix = "ask it for something in its corpus; if it finds nothing then, build its index again"
+        return Diagnosis("retriever", f"{url} found nothing", fix, warning=True)
     seconds = reply.elapsed.total_seconds()
     return Diagnosis("retriever", f"{url} answered in {seconds * 1000:.0f} ms")
 

@@ -35,6 +35,11 @@ class Diagnosis:
         """Whether it is well."""
         return not self.fix
 
+    @property
+    def usable(self) -> bool:
+        """Whether one can go on: it is well, or worth no more than a warning."""
+        return self.ok or self.warning
+
 
 Diagnoses = Iterator[Diagnosis]
 

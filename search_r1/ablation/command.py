@@ -43,7 +43,8 @@ def ablate_command(
         typer.Argument(help="Settings as FIELD=VALUE, or FIELD=VALUE,VALUE to vary them."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="The ablation's folder; one that exists is resumed.")
+        Path | None,
+        typer.Option(file_okay=False, help="The ablation's folder; one that exists is resumed."),
     ] = None,
     axis: Annotated[
         list[str] | None, typer.Option(metavar="NAME[=VALUE,...]", help="What to vary; repeatable.")

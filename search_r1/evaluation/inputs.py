@@ -75,5 +75,5 @@ def _content(question: Question) -> str:
 def _try_search(config: EvalConfig) -> None:
     for url in config.search.urls if config.searchable else ():
         found = query(url)
-        if not found.ok:
+        if not found.usable:
             raise ValueError(f"retriever: {found.detail}; {found.fix}")

@@ -287,6 +287,8 @@ def command() -> Typer:
     [
         (["--encoder", "some/model"], "give --passage-prefix, --pooling, --query-prefix"),
         ([], "line 26: Invalid JSON"),
+        (["--type", "bm25", "--k1", "nan"], "error: --k1: nan: Input should be"),
+        (["--type", "ivf-flat", "--lists", "0"], "error: --lists: 0: Input should be"),
     ],
 )
 def test_the_command_says_what_is_wrong_and_fails(

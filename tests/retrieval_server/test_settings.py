@@ -27,6 +27,10 @@ def test_environment_fills_what_is_not_given(
         ({"token": ""}, "without spaces"),
         ({"token": "two words"}, "without spaces"),
         ({"workers": 0}, "workers"),
+        ({"max_body_mib": "inf"}, "finite"),
+        ({"max_body_mib": 1e308}, "1048576"),
+        ({"deadline_seconds": "inf"}, "finite"),
+        ({"online_timeout": "inf"}, "finite"),
         ({"index": "/nowhere/at/all"}, "directory"),
     ],
 )

@@ -153,6 +153,8 @@ def test_composing_loads_nothing_heavy() -> None:
         ("~search.urls", "search.urls is gone"),
         ("cpu=null", "cpu.kv_cache_gib is gone"),
         ("~search", "and 5 more"),
+        ("+ablations/maks=off", "no config group ablations/maks; ablations holds .*mask, model"),
+        ("+remedies/clip_higher=on", "no config group remedies/clip_higher; remedies holds clip_"),
     ],
 )
 def test_an_override_keeps_the_type_of_its_field(override: str, message: str) -> None:

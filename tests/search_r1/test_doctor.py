@@ -32,7 +32,7 @@ def test_a_server_that_answers(serve: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("reply", "status", "detail", "fix"),
     [
-        ({"result": [[]]}, 200, "found nothing", "index empty"),
+        ({"result": [[]]}, 200, "found nothing", "build its index again"),
         ({"result": []}, 200, "0 lists for 1 queries", "/retrieve URL"),
         (b"<html>", 200, "the reply is not JSON", "/retrieve URL"),
         (b"[" * 100_000, 200, "the reply is nested too deeply", "/retrieve URL"),

@@ -86,6 +86,14 @@ def test_nothing_is_written_if_the_search_engine_does_not_answer(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_search_engine_that_finds_nothing_for_the_trial_question_is_taken(
+    config: Config, hub_tokenizer: Any, serve: Any
+) -> None:
+    # One of words finds no passage that shares none with it.
+    search = SearchSettings(urls=(serve({"body": {"result": [[]]}}).url,))
+    Evaluation.prepare(config(searchable=True, search=search), hub_tokenizer)
+
+
 @pytest.mark.parametrize("method", sorted(set(METHODS) - NEVER_SEARCH))
 def test_a_method_that_searches_needs_a_search_engine(
     config: Config, hub_tokenizer: Any, method: str, tmp_path: Path
