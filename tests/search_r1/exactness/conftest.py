@@ -191,6 +191,7 @@ def verl() -> Iterator[Verl]:
     """verl, with GRPO as `search_r1.train` sets it up for the trainer."""
     from verl.trainer.ppo import core_algos
 
+    import search_r1.policy_loss  # noqa: F401 - in verl's registry, as in every worker
     from search_r1.train import _ignore_rounding_in_groups
 
     original = core_algos.compute_grpo_outcome_advantage

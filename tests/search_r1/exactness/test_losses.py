@@ -9,13 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from search_r1.checks.algorithm import BROKEN_LOSSES
+from search_r1.stability.likelihood import LIKELIHOOD_PRESERVING
 
 pytestmark = pytest.mark.slow
 
 FEW = settings(max_examples=20, suppress_health_check=list(HealthCheck))
 TAKEN = (
     *("vanilla", "gspo", "clip_cov", "kl_cov", "cispo", "sapo", "gpg", "dro", "dppo_tv", "dppo_kl"),
-    "bypass_mode",
+    *("bypass_mode", LIKELIHOOD_PRESERVING),
 )
 SEEDS = st.integers(0, 2**16)
 

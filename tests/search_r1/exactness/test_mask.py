@@ -63,6 +63,16 @@ class Server:
         return TokenOutput(token_ids=ids, log_probs=[-0.5 - n for n in range(len(ids))])
 
 
+class Client:
+    """The search client that trajectories share."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+
+    async def counted_search(self, queries: list[str], top_k: int, _stats: object) -> Any:
+        return await self.library.search(queries, top_k)
+
+
 @pytest.fixture(scope="session")
 def worker() -> Iterator[Any]:
     """verl's agent-loop worker without Ray; what it would put into the queue is `worker.put`."""
@@ -107,11 +117,12 @@ def roll_out(
             loop.server_manager = Server([tokenizer.plain.sampled(turn) for turn in script])
             row = {
                 "raw_prompt": [{"role": "user", "content": "who wrote it ?"}],
+                "extra_info": {"id": "q", "question": "who wrote it ?"},
                 "global_steps": 1,
                 "session_id": session,
                 "uid": "q",
             }
-            with patch.object(agent_loop, "_retriever", lambda _settings: library):
+            with patch.object(agent_loop, "_retriever", lambda _settings: Client(library)):
                 output = asyncio.run(loop.run({"temperature": 1.0}, **row))
             output.reward_score = 0.5
             asyncio.run(worker._agent_loop_postprocess(output, validate=False, **row))
