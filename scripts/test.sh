@@ -16,7 +16,7 @@ echo "test: format, lint and types (under a minute)"
 .venv/bin/ruff check .
 .venv/bin/mypy
 
-echo "test: unit tests, without torch (under a minute)"
+echo "test: unit tests, without torch (over a minute)"
 .venv/bin/pytest -q -n auto -m "not slow and not gpu"
 [ "${1:-}" != --fast ] || exit 0
 
