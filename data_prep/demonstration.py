@@ -25,6 +25,7 @@ class Stage:
     tokenizer: HubTokenizer
     """The policy's."""
     gold_share: float
+    guess_share: float
     search: SearchSettings
 
     async def demonstrate(self, question: Question, rng: random.Random) -> dict[str, Any] | None:
@@ -39,7 +40,9 @@ class Stage:
         chain = _chain(question)
         plain = PlainTokenizer(self.tokenizer)
         searches = self.search.max_searches
-        script = Demonstrator(chain, self.library, plain, self.gold_share, searches, rng)
+        script = Demonstrator(
+            chain, self.library, plain, self.gold_share, self.guess_share, searches, rng
+        )
         prompt = prompt_ids(self.tokenizer, build_messages(question.question), {})
         result = await run_rollout(
             prompt,

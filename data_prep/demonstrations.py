@@ -41,6 +41,9 @@ class DemonstrationConfig:
     gold_share: float = 1.0
     """Chance that a hop is answered right. At 0 the demonstrations teach the tags only: they
     search the entity of the question and answer with random names from the passages."""
+    guess_share: float = 0.0
+    """Chance that a question is answered at once, without a search, with any title of the world,
+    so that it is left to RL to find out that searching pays."""
     seed: int = 0
     search: SearchSettings = field(default_factory=SearchSettings)
     """Budgets and `top_k`; those of the training that follows."""
@@ -50,6 +53,8 @@ class DemonstrationConfig:
             raise ValueError(f"count: {self.count} must be at least 1")
         if not 0 <= self.gold_share <= 1:
             raise ValueError(f"gold_share: {self.gold_share} must be a share from 0 to 1")
+        if not 0 <= self.guess_share <= 1:
+            raise ValueError(f"guess_share: {self.guess_share} must be a share from 0 to 1")
 
 
 def write_demonstrations(
@@ -82,7 +87,8 @@ def demonstrations(
 
     A demonstration is left out if the budgets cut a passage that its words rely on.
     """
-    stage = Stage(read_library(world / CORPUS), tokenizer, config.gold_share, config.search)
+    library = read_library(world / CORPUS)
+    stage = Stage(library, tokenizer, config.gold_share, config.guess_share, config.search)
     path = world / question_file(Split.TRAIN)
     made = 0
     with asyncio.Runner() as runner:

@@ -31,6 +31,9 @@ def demonstrations_command(
     gold_share: Annotated[
         float, typer.Option(help="Chance that a hop is answered right; 0 teaches the tags only.")
     ] = _DEFAULT.gold_share,
+    guess_share: Annotated[
+        float, typer.Option(help="Chance to answer at once, with any name, without a search.")
+    ] = _DEFAULT.guess_share,
     seed: Annotated[int, typer.Option(help="The same seed gives the same rows.")] = _DEFAULT.seed,
     top_k: Annotated[int, typer.Option(help="As search.top_k of the training.")] = 3,
     max_searches: Annotated[int, typer.Option(help="As search.max_searches of the training.")] = 3,
@@ -46,7 +49,7 @@ def demonstrations_command(
         search = SearchSettings(
             top_k=top_k, max_searches=max_searches, observation_tokens=observation_tokens
         )
-        config = DemonstrationConfig(count, gold_share, seed, search)
+        config = DemonstrationConfig(count, gold_share, guess_share, seed, search)
         tokenizer = load_tokenizer(model)
         with progress("Demonstrating", count) as advance:
             size = write_demonstrations(world, tokenizer, output, config, advance)

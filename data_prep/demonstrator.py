@@ -34,7 +34,8 @@ Hop = Mapping[str, str]
 class Demonstrator:
     """Writes the turns for one question.
 
-    It searches the title of each hop in turn and answers with the last hop's answer, as long as
+    By the draw of `guess_share` it answers at once with a random name of the library. Otherwise it
+    searches the title of each hop in turn and answers with the last hop's answer, as long as
     the draws of `gold_share` say so. From the first that says no, it searches or answers with a
     random name out of the passages that came back last.
     """
@@ -43,6 +44,7 @@ class Demonstrator:
     library: Library
     tokenizer: Tokenizer
     gold_share: float
+    guess_share: float
     max_searches: int
     rng: random.Random
     right_hops: int = field(init=False)
@@ -50,10 +52,13 @@ class Demonstrator:
     _searched: list[str] = field(init=False, default_factory=list)
     _read: int = field(init=False, default=0)
     _shown: str = field(init=False, default="")
+    _guess: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         wrong = (hop for hop in range(len(self.chain)) if self.rng.random() >= self.gold_share)
         self.right_hops = next(wrong, len(self.chain))
+        if self.rng.random() < self.guess_share:
+            self.right_hops, self._guess = 0, self.library.any_title(self.rng)
 
     async def __call__(self, ids: list[int], max_tokens: int) -> Generation:
         """The next turn.
@@ -75,6 +80,8 @@ class Demonstrator:
         return Generation(token_ids)
 
     def _next_turn(self) -> str:
+        if self._guess:
+            return self._answer(self._guess)
         done = len(self._searched)
         if done == 0:
             return self._search(self.chain[0]["title"])

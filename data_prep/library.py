@@ -46,6 +46,10 @@ class Library:
         found.insert(_rank(top_k - 1, rng), wanted)
         return found
 
+    def any_title(self, rng: random.Random) -> str:
+        """The title of a random article."""
+        return rng.choice(self._all).title
+
     def titles_in(self, text: str) -> list[str]:
         """The titles that stand in `text`, each once; the longest where several begin."""
         words = re.findall(r"\w+", text.casefold())

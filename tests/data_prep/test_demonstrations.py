@@ -159,6 +159,23 @@ def test_at_gold_share_0_only_the_tags_are_taught(
     assert all(set(counts) == {1, 2, 3, 4} for counts in searches.values())
 
 
+def test_guess_share_is_the_chance_to_answer_at_once_with_any_title(
+    world: Path, tokenizer: WordTokenizer
+) -> None:
+    rows = make(world, tokenizer, count=300, gold_share=0.0, guess_share=0.2)
+    titles = {
+        json.loads(line)["contents"].split('"')[1]
+        for line in (world / "corpus.jsonl").read_text().splitlines()
+    }
+    guesses = [row for row in rows if len(turns(row, tokenizer)) == 1]
+    assert len(guesses) == pytest.approx(60, abs=20)
+    for row in guesses:
+        queries, answer = queries_and_answer(row, tokenizer)
+        assert not queries
+        assert answer in titles
+    assert len({queries_and_answer(row, tokenizer)[1] for row in guesses}) > 40
+
+
 def test_gold_share_is_the_chance_of_each_hop(
     world: Path, tokenizer: WordTokenizer, questions: dict[str, Row]
 ) -> None:
@@ -220,6 +237,7 @@ def test_the_file_holds_the_rows_under_the_schema(
     [
         ({"count": 0}, "count: 0 must be at least 1"),
         ({"gold_share": 1.5}, "gold_share: 1.5 must be a share"),
+        ({"guess_share": -0.1}, "guess_share: -0.1 must be a share"),
     ],
 )
 def test_a_setting_out_of_range_is_refused(changes: dict[str, Any], message: str) -> None:

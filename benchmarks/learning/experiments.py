@@ -1,0 +1,124 @@
+"""The experiments of the learning proof: what each changes in learning.yaml, and by which server.
+
+Each run is `search-r1 train` in a process of its own; one that was stopped is resumed.
+"""
+
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx
+from tenacity import retry, stop_after_delay, wait_fixed
+
+from benchmarks.learning.workshop import COMMAND, ROOT, Workshop
+
+CONFIG: Final = Path(__file__).with_name("learning.yaml")
+_FINISHED: Final = "finished"
+"""A file in the folder of a run that reached its end."""
+_READY_SECONDS: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One line of the proof."""
+
+    name: str
+    overrides: Sequence[str]
+    seeds: Sequence[int]
+    server: Sequence[str] = ("-m", "retrieval_server")
+    """Python's arguments."""
+
+
+PPO: Final = (
+    "algo=ppo",
+    "data.train_batch_size=128",
+    "actor_rollout_ref.actor.ppo_mini_batch_size=64",
+    "critic.ppo_mini_batch_size=64",
+    "algorithm.use_kl_in_reward=false",
+)
+EXPERIMENTS: Final = (
+    Experiment("grpo", (), (1, 2, 3)),
+    Experiment("ppo", PPO, (1, 2, 3)),
+    Experiment("mask-off", ("search.mask_retrieved=false",), (1, 2, 3)),
+    Experiment("random-retriever", (), (1,), ("-m", "benchmarks.learning.random_retriever")),
+    Experiment("no-search", ("search.max_searches=0",), (1,)),
+)
+
+
+def run_folder(workshop: Workshop, experiment: Experiment, seed: int) -> Path:
+    """Where a run is."""
+    return workshop.folder / "runs" / f"{experiment.name}-{seed}"
+
+
+def train(workshop: Workshop, experiment: Experiment, overrides: Sequence[str]) -> None:
+    """Train every seed that is not finished, with a retrieval server of the experiment's own.
+
+    Raises:
+        subprocess.CalledProcessError: a run failed; its log is beside its folder.
+    """
+    waiting = [
+        seed
+        for seed in experiment.seeds
+        if not (run_folder(workshop, experiment, seed) / _FINISHED).exists()
+    ]
+    if not waiting:
+        return
+    with _server(workshop, experiment) as url:
+        for seed in waiting:
+            folder = run_folder(workshop, experiment, seed)
+            words = _words(workshop, experiment, seed, url, overrides)
+            with folder.with_suffix(".log").open("a") as log:
+                subprocess.run(words, cwd=ROOT, stdout=log, stderr=log, check=True)  # noqa: S603
+            (folder / _FINISHED).touch()
+
+
+def _words(
+    workshop: Workshop, experiment: Experiment, seed: int, url: str, overrides: Sequence[str]
+) -> list[str]:
+    folder = run_folder(workshop, experiment, seed)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return [
+        *(COMMAND, "train", str(CONFIG)),
+        *experiment.overrides,
+        f"trainer.experiment_name={experiment.name}-{seed}",
+        f"output_dir={folder}",
+        f"data.seed={seed}",
+        f"actor_rollout_ref.rollout.seed={seed}",
+        f"data.train_files={workshop.world}/train.parquet",
+        f"data.val_files={workshop.world}/test.parquet",
+        f"actor_rollout_ref.model.path={workshop.policy}",
+        f"search.urls=[{url}]",
+        *overrides,
+    ]
+
+
+@contextlib.contextmanager
+def _server(workshop: Workshop, experiment: Experiment) -> Iterator[str]:
+    """The URL of a server that is ready; it ends with the block."""
+    port = _free_port()
+    log = workshop.folder / f"server-{experiment.name}.log"
+    words = [*experiment.server, "--index", str(workshop.index), "--port", str(port)]
+    with log.open("w") as file:
+        process = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=file, stderr=file)  # noqa: S603
+    try:
+        _await_health(f"http://127.0.0.1:{port}/health")
+        yield f"http://127.0.0.1:{port}/retrieve"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@retry(stop=stop_after_delay(_READY_SECONDS), wait=wait_fixed(0.2))
+def _await_health(url: str) -> None:
+    httpx.get(url).raise_for_status()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
