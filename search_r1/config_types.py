@@ -26,12 +26,14 @@ def type_problems(config: DictConfig, defaults: DictConfig) -> Iterator[str]:
         config: With overrides.
         defaults: The same config without them. What is text, a list or null there may be anything.
     """
-    whole = OmegaConf.to_container(defaults)
-    if broken := list(_broken_sections(OmegaConf.to_container(config), whole)):
+    now, whole = OmegaConf.to_container(config), OmegaConf.to_container(defaults)
+    if broken := list(_broken_sections(now, whole)):
         yield from broken
         return
+    there = dict(leaves(now))
     for field, default in leaves(whole):
-        if default == _TO_BE_GIVEN:
+        # What was not touched needs no look: resolving it takes most of the time.
+        if default == _TO_BE_GIVEN or there.get(field, _ABSENT) == default:
             continue
         value = _value(config, field)
         if value is _ABSENT:
