@@ -14,7 +14,7 @@ WORKDIR /app
 COPY requirements requirements
 RUN python3.11 -m venv .venv \
  && .venv/bin/pip install --no-cache-dir -r requirements/bootstrap.txt \
- && .venv/bin/uv pip install --no-cache --python .venv/bin/python --no-deps -r requirements/gpu.txt \
+ && .venv/bin/uv pip install --no-cache --python .venv/bin/python --no-deps --compile-bytecode -r requirements/gpu.txt \
  && .venv/bin/uv pip install --no-cache --python .venv/bin/python --no-build-isolation --no-deps -r requirements/flash-attn.txt
 
 COPY . .

@@ -12,7 +12,7 @@ from data_prep.questions import Question, merge, not_empty, read_questions
 from data_prep.world import Split, WorldConfig, write_world
 from data_prep.world.write import MANIFEST, question_file
 from search_r1.exits import one_line_errors
-from search_r1.files import atomic_files
+from search_r1.files import atomic_files, require_folder
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,6 +45,7 @@ def world(
     test.parquet for verl.
     """
     with one_line_errors():
+        require_folder(output)
         config = WorldConfig(
             seed=seed,
             articles=articles,

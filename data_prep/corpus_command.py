@@ -21,6 +21,7 @@ from data_prep.console import say
 from data_prep.corpus import CorpusCounts, clean_corpus, quarantine_path
 from data_prep.outputs import refuse_inputs
 from search_r1.exits import one_line_errors
+from search_r1.files import require_place
 
 CORPUS_EXAMPLES = """
 Examples:
@@ -74,6 +75,9 @@ def corpus_command(
 def _refuse_other_names(output: Path) -> None:
     if output.suffix != ".jsonl":
         raise ValueError(f"output: {output} must end in .jsonl; the corpus is not compressed")
+    if output.is_dir():
+        raise ValueError(f"output: {output} is a folder; give a file that ends in .jsonl")
+    require_place(output)
 
 
 def _speed(counts: CorpusCounts, inputs: Sequence[Path], seconds: float) -> str:

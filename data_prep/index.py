@@ -22,6 +22,7 @@ from retrieval_server.index_types import BuildParameters, IndexType
 from retrieval_server.manifest import Manifest
 from retrieval_server.openmp import share_cores
 from search_r1.exits import one_line_errors
+from search_r1.files import require_folder
 
 __all__ = ["build_index", "index_command"]
 
@@ -199,6 +200,7 @@ def _build(
 ) -> None:
     if output is None:
         raise ValueError("--output: give the folder to make, or --plan to see what it would cost")
+    require_folder(output)
     if (corpus is None) == (source is None):
         raise ValueError("--corpus: give it, or --from with a finished index, and not both")
     console = Console(stderr=True)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from search_r1.files import require_place
+
 
 def refuse_inputs(output: Path, inputs: Iterable[Path]) -> None:
     """Keep an output from replacing what it is made from, by whatever name.
@@ -22,8 +24,10 @@ def require_parquet(output: Path) -> None:
 
     Raises:
         ValueError: `output` does not end in .parquet, or is a folder.
+        OSError: it cannot be made there.
     """
     if output.suffix != ".parquet":
         raise ValueError(f"output: {output} must end in .parquet, the format of the file")
     if output.is_dir():
         raise ValueError(f"output: {output} is a folder; give a file that ends in .parquet")
+    require_place(output)

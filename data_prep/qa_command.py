@@ -12,6 +12,7 @@ from data_prep.qa import QaFile, count_differences, evaluation_files, training_f
 from data_prep.qa_sets import TRAINING, QaSplit, evaluation_sets
 from data_prep.qa_source import HUB, LoadedSplit, load, open_source
 from search_r1.exits import one_line_errors
+from search_r1.files import require_folder
 
 QA_EXAMPLES = """
 Examples:
@@ -70,6 +71,7 @@ def qa_command(
     manifest.json says what each file was made from.
     """
     with one_line_errors():
+        require_folder(output)
         if source != HUB:
             refuse_inputs(output, [Path(source)])
         splits = (*evaluation_sets(sets or []), *(TRAINING if train else ()))

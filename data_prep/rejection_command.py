@@ -96,10 +96,8 @@ def rejection_command(
     tokenizer must be those of the policy to train, or share its vocabulary and chat template.
     """
     from search_r1.evaluation.config import EvalConfig
-    from search_r1.evaluation.model_source import ModelSource
     from search_r1.evaluation.sampling import Sampling
     from search_r1.model_tokenizer import load_tokenizer
-    from search_r1.settings import SearchSettings
 
     with ExitStack() as stack:
         with one_line_errors():
@@ -114,22 +112,20 @@ def rejection_command(
                 sample=questions,
                 seed=seed,
                 temperature=temperature,
-                search=SearchSettings(
-                    urls=tuple(retriever or SearchSettings.urls),
+                search=options.search_settings(
+                    retriever,
                     top_k=top_k,
                     max_searches=max_searches,
                     turn_tokens=turn_tokens,
                     observation_tokens=observation_tokens,
                     answer_reserve_tokens=answer_reserve_tokens,
-                    max_response_length=sequence_tokens,
                     sequence_tokens=sequence_tokens,
                 ),
                 concurrency=concurrency,
                 tensor_parallel=tensor_parallel,
                 kv_cache_gib=kv_cache_gib,
             )
-            tokenizer = load_tokenizer(ModelSource.find(model).folder)
-            sampling = Sampling.prepare(config, samples, tokenizer)
+            sampling = Sampling.prepare(config, samples, load_tokenizer)
             logs = sampling.open_logs(stack)
         _sample(sampling, logs)
         with one_line_errors():

@@ -9,7 +9,7 @@ case $kind in -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;; esac
 requirements=requirements/$kind.txt
 [ -f "$requirements" ] || { echo "setup: no $requirements; give cpu or gpu" >&2; exit 2; }
 
-fingerprint=$(cat "$requirements" requirements/bootstrap.txt pyproject.toml | sha256sum | cut -d' ' -f1)
+fingerprint=$(cat "$requirements" requirements/bootstrap.txt pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)
 stamp=.venv/.search-r1-$kind
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$fingerprint" ]; then
   exit 0
@@ -32,8 +32,9 @@ echo "setup: installing the pinned packages of $requirements into .venv (about 7
 started=$SECONDS
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/bootstrap.txt
-# Every package is pinned, so nothing is left to resolve.
-.venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps -r "$requirements"
+# Every package is pinned, so nothing is left to resolve. Compiled once: a run starts ten processes,
+# and where PYTHONDONTWRITEBYTECODE is set each would compile torch and verl anew.
+.venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --compile-bytecode -r "$requirements"
 if [ "$kind" = gpu ]; then  # built here, against the torch that was just installed
   .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -r requirements/flash-attn.txt
 fi

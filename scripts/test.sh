@@ -10,6 +10,7 @@ case ${1:-} in
   *) echo "test: unknown argument $1; give --fast or nothing" >&2; exit 2 ;;
 esac
 bash scripts/setup.sh cpu
+unset PYTHONDONTWRITEBYTECODE  # hundreds of processes share what the first has compiled
 
 echo "test: format, lint and types (under a minute)"
 .venv/bin/ruff format --check .
@@ -17,8 +18,9 @@ echo "test: format, lint and types (under a minute)"
 .venv/bin/mypy
 
 echo "test: unit tests, without torch (over a minute)"
-.venv/bin/pytest -q -n auto -m "not slow and not gpu"
+.venv/bin/pytest -q -n auto --dist worksteal -m "not slow and not gpu"
 [ "${1:-}" != --fast ] || exit 0
 
 echo "test: end-to-end tests with real verl, Ray, FSDP2, vLLM and a real server (about half an hour)"
-.venv/bin/pytest -v -m "slow and not gpu"
+# One process trains, up to 8 GiB at a time; beside it another does the rest, up to 4.
+.venv/bin/pytest -v -n 2 --dist loadgroup -m "slow and not gpu"

@@ -17,7 +17,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
-from search_r1.config_types import type_problems
+from search_r1.config_errors import explain
+from search_r1.config_types import leaves, type_problems
 from search_r1.platform import PLATFORM_NAME, cpu_environment
 from search_r1.retriever import TOKEN_VARIABLE
 
@@ -68,8 +69,10 @@ def compose(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         config = _compose(folder, stem, overrides)
         _refuse_unknown_groups(config)
         wrong = list(type_problems(config, _defaults(folder, stem))) if overrides else []
-    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
-        raise ConfigError(f"config {name}: {error}") from error
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(f"config {name}: {explain(error, _fields(folder, stem))}") from error
+    except (YAMLError, ValueError) as error:
+        raise ConfigError(f"config {name}: {' '.join(str(error).split())}") from error
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise ConfigError(f"config {name}: {'; '.join(wrong[:_SHOWN])}{more}")
@@ -93,6 +96,15 @@ def _refuse_unknown_groups(config: DictConfig) -> None:
 @lru_cache(maxsize=8)
 def _defaults(folder: Path, stem: str) -> DictConfig:
     return _compose(folder, stem, ())
+
+
+def _fields(folder: Path, stem: str) -> list[str]:
+    """The fields of a config without overrides; none of one that cannot be composed."""
+    try:
+        defaults = OmegaConf.to_container(_defaults(folder, stem))
+    except (HydraException, OmegaConfBaseException):
+        return []
+    return [field for field, _ in leaves(defaults)]
 
 
 def environment(config: DictConfig) -> dict[str, str]:
@@ -160,5 +172,5 @@ def _finish(name: str, config: DictConfig) -> DictConfig:
     try:
         OmegaConf.resolve(config)
     except OmegaConfBaseException as error:
-        raise ConfigError(f"config {name}: {error}") from error
+        raise ConfigError(f"config {name}: {explain(error, ())}") from error
     return config

@@ -14,6 +14,30 @@ RUN_CONFIG: Final = "config.yaml"
 _END: Final = 1 << 20
 
 
+def require_place(output: Path) -> None:
+    """Pass an output that can be made, so that no work is lost on one that cannot.
+
+    Raises:
+        NotADirectoryError: what should be a folder above it is a file.
+        PermissionError: the folder that it would be made in may not be written to.
+    """
+    above = next(path for path in output.absolute().parents if path.exists())
+    if not above.is_dir():
+        raise NotADirectoryError(f"output: {above} is a file, not a folder; give another --output")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise PermissionError(f"output: {above} may not be written to; give another --output")
+
+
+def require_folder(output: Path) -> None:
+    """Pass a folder that is there, or can be made.
+
+    Raises:
+        NotADirectoryError: it is a file, or what should be a folder above it is one.
+        PermissionError: the folder that it would be made in may not be written to.
+    """
+    require_place(output / "file")
+
+
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
     """Yield a temporary path beside `target`; move it over `target` when the block succeeds.

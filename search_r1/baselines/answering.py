@@ -20,7 +20,10 @@ def compose(instruction: str, question: str, passages: str = "") -> str:
 
 
 async def ask(session: Session, content: str) -> BaselineOutcome:
-    """Let the model answer a prompt; the last complete answer block is the answer."""
+    """Let the model answer a prompt; the last complete answer block is the answer.
+
+    Without one it ends with `StopReason.NO_ANSWER`: there is no budget of turns to blame.
+    """
     written = await session.write(session.prompt(content), (Tag.ANSWER.closing,))
     if written.stop:
         return session.finish(written.stop)
@@ -30,4 +33,4 @@ async def ask(session: Session, content: str) -> BaselineOutcome:
     answer = last_answer([text])
     action = Invalid() if answer is None else Answer(answer)
     session.note(text, action, len(written.token_ids))
-    return session.finish(StopReason.TURN_BUDGET if answer is None else StopReason.ANSWERED)
+    return session.finish(StopReason.NO_ANSWER if answer is None else StopReason.ANSWERED)

@@ -110,17 +110,15 @@ def eval_command(
     """Answer question sets with a model and a search engine, and score the answers."""
     from search_r1.evaluation.config import EvalConfig
     from search_r1.evaluation.suite.command import run_suite
-    from search_r1.settings import SearchSettings
 
     with one_line_errors():
-        search = SearchSettings(
-            urls=tuple(retriever or SearchSettings.urls),
+        search = options.search_settings(
+            retriever,
             top_k=top_k,
             max_searches=max_searches,
             turn_tokens=turn_tokens,
             observation_tokens=observation_tokens,
             answer_reserve_tokens=answer_reserve_tokens,
-            max_response_length=sequence_tokens,
             sequence_tokens=sequence_tokens,
         )
     configure = partial(
@@ -151,11 +149,13 @@ def _evaluate(
     suite_only: bool,
 ) -> Path:
     """Run one evaluation; its tables."""
-    from search_r1.evaluation.evaluate import Evaluation
+    from search_r1.evaluation.evaluate import Evaluation, check_searchable
+    from search_r1.evaluation.inputs import Inputs
     from search_r1.evaluation.methods import DEFAULT_METHOD
     from search_r1.evaluation.model_source import ModelSource
     from search_r1.evaluation.output_files import TABLES
     from search_r1.evaluation.watch import run_watched
+    from search_r1.files import require_folder
     from search_r1.model_tokenizer import load_tokenizer
 
     with one_line_errors():
@@ -163,8 +163,12 @@ def _evaluate(
             raise ValueError("model: give a Hugging Face folder, a run or a checkpoint")
         if suite_only:
             raise ValueError("policy, published: these go with --suite paper; leave them out")
+        require_folder(output)
         config = configure(model=model, output=output, method=method or DEFAULT_METHOD)
-        evaluation = Evaluation.prepare(config, load_tokenizer(ModelSource.find(model).folder))
+        check_searchable(config)
+        inputs = Inputs.read(config)
+        tokenizer = load_tokenizer(ModelSource.find(model).folder)
+        evaluation = Evaluation.prepare(config, tokenizer, inputs.ask(config))
         log = evaluation.open_log()
     with log:
         run_watched(evaluation, log)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from search_r1.evaluation.budget_check import check_range, check_search
 from search_r1.evaluation.json_files import read_object
-from search_r1.evaluation.methods import DEFAULT_METHOD, searches
+from search_r1.evaluation.methods import DEFAULT_METHOD, find_method, searches
 from search_r1.evaluation.model_source import ModelSource
 from search_r1.retriever import RetrieverSettings
 from search_r1.settings import SearchSettings
@@ -55,6 +55,7 @@ class EvalConfig:
     """On a CPU: memory for vLLM's key-value cache."""
 
     def __post_init__(self) -> None:
+        find_method(self.method)
         for name, (least, most) in _RANGES.items():
             check_range(name, getattr(self, name), least, most)
         check_search(self.search, searches=searches(self.method, self.search.max_searches))

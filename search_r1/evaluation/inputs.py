@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -38,14 +38,33 @@ class Inputs:
             OSError: a file cannot be read.
             ValueError: a question is wrong, or a search engine does not answer.
         """
+        return cls.read(config).ask(config)
+
+    @classmethod
+    def read(cls, config: EvalConfig) -> Self:
+        """Read the questions, and ask nobody.
+
+        Raises:
+            OSError: a file cannot be read.
+            ValueError: a question is wrong.
+        """
         files = read_files(config.data)
         questions = join(files.values())
         if config.sample is not None:
             questions = sample(questions, config.sample, config.seed)
-        _try_search(config)
-        health = ask_health(config.search.urls[0]) if config.searchable else None
         counts = {path: len(of) for path, of in files.items()}
-        return cls(counts, questions, text_hash(map(_content, questions)), health)
+        return cls(counts, questions, text_hash(map(_content, questions)))
+
+    def ask(self, config: EvalConfig) -> Self:
+        """Try a search if there is a search engine, and ask it about itself.
+
+        Raises:
+            ValueError: it does not answer.
+        """
+        if not config.searchable:
+            return self
+        _try_search(config)
+        return replace(self, health=ask_health(config.search.urls[0]))
 
 
 def ask_health(url: str) -> dict[str, Any] | None:
@@ -73,7 +92,7 @@ def _content(question: Question) -> str:
 
 
 def _try_search(config: EvalConfig) -> None:
-    for url in config.search.urls if config.searchable else ():
+    for url in config.search.urls:
         found = query(url)
         if not found.usable:
             raise ValueError(f"retriever: {found.detail}; {found.fix}")

@@ -9,15 +9,17 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 from search_r1.evaluation.answer_check import answer_check
 from search_r1.evaluation.answer_log import AnswerLog
 from search_r1.evaluation.config import EvalConfig
-from search_r1.evaluation.evaluate import Evaluation
+from search_r1.evaluation.evaluate import Evaluation, check_searchable
 from search_r1.evaluation.inputs import Inputs
 from search_r1.evaluation.method import Engine, Tools
 from search_r1.evaluation.methods import search_r1
+from search_r1.evaluation.model_source import ModelSource
 from search_r1.evaluation.output_files import ANSWERS
 from search_r1.metrics import Row
 from search_r1.result import RolloutResult
@@ -72,13 +74,15 @@ class Sampling:
     """One a sample; they differ in seed and folder."""
 
     @classmethod
-    def prepare(cls, config: EvalConfig, samples: int, tokenizer: HubTokenizer) -> Self:
-        """Check everything that needs no weights.
+    def prepare(
+        cls, config: EvalConfig, samples: int, load_tokenizer: Callable[[Path], HubTokenizer]
+    ) -> Self:
+        """Check everything that needs no weights, what is cheap to check first.
 
         Args:
             config: Of all samples; `output` will hold a folder for each, `1`, `2`, ...
             samples: Trajectories of each question.
-            tokenizer: The model's.
+            load_tokenizer: Reads that of a model's folder.
 
         Raises:
             OSError: a file cannot be read or written.
@@ -92,7 +96,10 @@ class Sampling:
                 f"temperature: at 0 all {samples} samples of a question are the same; give more, "
                 "or --samples 1"
             )
-        inputs = Inputs.gather(config)
+        check_searchable(config)
+        inputs = Inputs.read(config)
+        tokenizer = load_tokenizer(ModelSource.find(config.model).folder)
+        inputs = inputs.ask(config)
         evaluations: list[Evaluation] = []
         for number in range(1, samples + 1):
             seed = zlib.crc32(f"{config.seed}/{number}".encode())

@@ -21,6 +21,17 @@ import httpx
 import psutil
 import pytest
 
+HANGS = 1800
+"""Seconds after which a command hangs, on however busy a machine."""
+
+GRPO = (
+    "algo=grpo",
+    "actor_rollout_ref.actor.use_kl_loss=true",
+    # What the engine computes depends a little on what it computes together; alone, it is exact.
+    "actor_rollout_ref.rollout.max_num_seqs=1",
+    "actor_rollout_ref.rollout.enable_prefix_caching=false",
+)
+
 MARK = {"SEARCH_R1_E2E": f"{os.getpid()}-{time.time_ns()}"}
 """An environment variable that all processes of this session's commands inherit, and no others."""
 
@@ -54,7 +65,20 @@ class Run:
 Train = Callable[..., Run]
 
 
-def search_r1(*arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `--dist loadgroup` all that train are in one process, and the others in another.
+
+    A training takes up to 8 GiB, so no two may run at a time; a process start has one thread, so
+    something else should.
+    """
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            trains = "tiny_run" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("training" if trains else "answering"))
+
+
+def search_r1(*arguments: object, timeout: float = HANGS) -> subprocess.CompletedProcess[str]:
     """Run the installed command and return what it said."""
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
@@ -67,7 +91,7 @@ def search_r1(*arguments: object, timeout: float = 300) -> subprocess.CompletedP
     )
 
 
-def succeed(*arguments: object, timeout: float = 300) -> str:
+def succeed(*arguments: object, timeout: float = HANGS) -> str:
     done = search_r1(*arguments, timeout=timeout)
     assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -227,6 +251,29 @@ def tiny_run(world: Path, tiny_model: Path, server: Server) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def grpo_words() -> tuple[str, ...]:
+    """The overrides of a GRPO run that can be repeated exactly."""
+    return GRPO
+
+
+@pytest.fixture(scope="session")
+def ablation(workshop: Path, tiny_run: list[str]) -> Path:
+    """An ablation of the mask: two GRPO runs, of which the masked one is the tests' GRPO run."""
+    folder = workshop / "ablation"
+    words = ("ablate", *tiny_run, *GRPO, "trainer.save_freq=1", "--axis", "mask")
+    said = succeed(*words, "--output", folder)
+    (workshop / "ablation.log").write_text(said)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def grpo(ablation: Path) -> Run:
+    """A GRPO run of two steps, with a checkpoint of each."""
+    log = (ablation / "logs" / "mask-on.log").read_text()
+    return Run(ablation / "runs" / "mask-on", 0, log)
+
+
+@pytest.fixture(scope="session")
 def train(workshop: Path, tiny_run: list[str], server: Server) -> Iterator[Train]:
     """Runs ``search-r1 train`` on the tiny model, with overrides."""
 
@@ -238,7 +285,6 @@ def train(workshop: Path, tiny_run: list[str], server: Server) -> Iterator[Train
             f"output_dir={folder}",
             f"search.urls=[{url}]",
             *overrides,
-            timeout=900,
         )
         log = done.stdout + done.stderr
         (workshop / f"{name}.log").write_text(log)

@@ -48,7 +48,7 @@ def words(workshop: Path, world: Path, server: Any, tiny_model: Path, run: Path)
 @pytest.fixture(scope="module")
 def suite(workshop: Path, run: Path, words: list[object], run_command: Command) -> Path:
     """Its folder."""
-    done = run_command(*words, timeout=900)
+    done = run_command(*words)
     assert done.returncode == 0, done.stderr[-5000:]
     assert done.stdout == (workshop / "suite" / "suite.md").read_text()
     assert done.stderr.count(f"merging {run}") == 1

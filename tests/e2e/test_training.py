@@ -20,22 +20,7 @@ from search_r1.stability.state import read_state
 pytestmark = pytest.mark.slow
 
 
-GRPO = (
-    "algo=grpo",
-    "actor_rollout_ref.actor.use_kl_loss=true",
-    # What the engine computes depends a little on what it computes together; alone, it is exact.
-    "actor_rollout_ref.rollout.max_num_seqs=1",
-    "actor_rollout_ref.rollout.enable_prefix_caching=false",
-)
-
 PPO = ("algo=ppo", "algorithm.use_kl_in_reward=true")
-
-
-@pytest.fixture(scope="module")
-def grpo(train: Any) -> Any:
-    run = train("grpo", *GRPO, "trainer.save_freq=1")
-    assert run.code == 0, run.log[-5000:]
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -126,17 +111,17 @@ def test_a_validation_leaves_its_trajectories(grpo: Any) -> None:
 
 
 def test_a_resumed_run_repeats_the_next_step_and_stops_when_its_server_dies(
-    grpo: Any, train: Any, mortal_server: Any
+    grpo: Any, train: Any, mortal_server: Any, workshop: Path, grpo_words: tuple[str, ...]
 ) -> None:
     checkpoints = grpo.folder / "checkpoints"
-    folder = grpo.folder.with_name("resumed")
+    folder = workshop / "resumed"
     shutil.copytree(checkpoints / "global_step_1", folder / "checkpoints" / "global_step_1")
     (folder / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("1")
     killer = Thread(target=kill_after, args=(folder / "rollouts" / "2.jsonl", mortal_server))
     killer.start()
     resumed = train(
         "resumed",
-        *GRPO,
+        *grpo_words,
         "trainer.save_freq=2",
         "trainer.val_before_train=false",
         "trainer.total_training_steps=3",

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,6 @@ Check = Callable[..., Report]
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 MODEL = "actor_rollout_ref.model.path"
 KWARGS = "reward.custom_reward_function.reward_kwargs"
-
-
-@pytest.fixture(scope="session")
-def composed(run_overrides: list[str]) -> Callable[..., DictConfig]:
-    """Composes a config once for each set of config groups; composing takes most of the time."""
-
-    @lru_cache
-    def run(name: str, *groups: str) -> DictConfig:
-        return compose(name, [*run_overrides, *groups])
-
-    return run
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from search_r1.check import check
 from search_r1.checks.alarms import check_alarms
 from search_r1.checks.findings import Note, Problem
 from search_r1.checks.remedies import check_remedies
-from search_r1.config import compose, config_folder
+from search_r1.config import config_folder
 
 REMEDIES = sorted(path.stem for path in (config_folder() / "remedies").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")
-def grpo(run_overrides: list[str]) -> DictConfig:
-    return compose("grpo", run_overrides)
+def grpo(composed: Callable[..., DictConfig]) -> DictConfig:
+    return composed("grpo")
 
 
 @pytest.fixture
@@ -123,8 +123,10 @@ def test_a_remedy_that_would_do_nothing_is_told(
 
 
 @pytest.mark.parametrize("name", ["ppo", "cpu_quickstart"])
-def test_all_remedies_together_compose_with_a_config(run_overrides: list[str], name: str) -> None:
-    config = compose(name, [*run_overrides, f"+remedies=[{','.join(REMEDIES)}]"])
+def test_all_remedies_together_compose_with_a_config(
+    composed: Callable[..., DictConfig], name: str
+) -> None:
+    config = composed(name, f"+remedies=[{','.join(REMEDIES)}]")
     assert check(config).problems == ()
     assert "search_r1.agent_loop" in config.actor_rollout_ref.model.external_lib
 

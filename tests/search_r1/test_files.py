@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from search_r1.files import atomic_path, fingerprint
+from search_r1.files import atomic_path, fingerprint, require_folder, require_place
 
 
 def test_the_target_appears_when_the_block_ends(tmp_path: Path) -> None:
@@ -35,3 +35,30 @@ def test_a_large_file_is_told_apart_by_its_end(tmp_path: Path) -> None:
     before = fingerprint(tmp_path)
     path.write_bytes(bytes((3 << 20) - 1) + b"x")
     assert fingerprint(tmp_path) != before
+
+
+def test_an_output_below_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for output in (file / "x.parquet", file / "new" / "x.parquet"):
+        with pytest.raises(NotADirectoryError, match=r"output: .*/file is a file, not a folder"):
+            require_place(output)
+    require_place(file)
+    require_place(tmp_path / "new" / "folder" / "x.parquet")
+
+
+def test_a_file_is_no_folder_for_an_output(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=r"output: .*/file is a file"):
+        require_folder(tmp_path / "file")
+    require_folder(tmp_path)
+    require_folder(tmp_path / "new" / "folder")
+
+
+def test_an_output_in_a_folder_of_others_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write anywhere, so the answer is made.
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(PermissionError, match="may not be written to; give another --output"):
+        require_place(tmp_path / "x.parquet")

@@ -100,6 +100,7 @@ def test_a_long_turn_without_structure_is_judged_at_once() -> None:
 
 
 @cache
+@cache
 def rubric(name: str) -> RewardWeights:
     """The weights that a shipped rubric puts into a config."""
     given = ("output_dir=x", "actor_rollout_ref.model.path=x", "trainer.experiment_name=x")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from search_r1.baselines.published import BASES
 from search_r1.evaluation.suite.rows import PAPER, SUITES, assign, paper_base
 from search_r1.exits import one_line_errors
+from search_r1.files import require_folder
 
 if TYPE_CHECKING:
     from search_r1.evaluation.config import EvalConfig
@@ -47,6 +48,7 @@ def run_suite(
     with ExitStack() as stack:
         with one_line_errors():
             _check_words(suite, method, published)
+            require_folder(output)
             models = assign(model, policies)
             methods = {row.name: row.method for row in PAPER}
             configs = {

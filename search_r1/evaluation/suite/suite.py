@@ -56,9 +56,11 @@ class Suite:
         """
         for config in configs.values():
             check_searchable(config)
-        inputs = Inputs.gather(next(iter(configs.values())))
+        first = next(iter(configs.values()))
+        inputs = Inputs.read(first)
         folders = {name: ModelSource.find(config.model).folder for name, config in configs.items()}
         tokenizers = {folder: load_tokenizer(folder) for folder in dict.fromkeys(folders.values())}
+        inputs = inputs.ask(first)
         return cls(
             output,
             base,

@@ -8,7 +8,7 @@ from search_r1.ablation.check import check_plan, warnings
 from search_r1.ablation.plan import Plan, PlannedRun
 from search_r1.ablation.record import require_same_settings
 from search_r1.check import Problem
-from search_r1.config import ConfigError, compose
+from search_r1.config import ConfigError
 from search_r1.files import RUN_CONFIG
 from search_r1.train import to_yaml
 
@@ -77,8 +77,8 @@ def test_words_that_make_no_ablation(
 
 
 @pytest.fixture(scope="module")
-def whole_config(run_overrides: list[str]) -> DictConfig:
-    return compose("grpo", run_overrides)
+def whole_config(composed: Callable[..., DictConfig]) -> DictConfig:
+    return composed("grpo")
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_a_chain_that_stops_goes_to_the_reader(desk: Callable[..., Any], text: s
 
 def test_a_reader_without_an_answer_ends_the_question(desk: Callable[..., Any]) -> None:
     outcome = desk("Notes exist.", "no idea").run(ircot.answer, max_searches=0)
-    assert (outcome.answer, outcome.stop_reason) == (None, StopReason.TURN_BUDGET)
+    assert (outcome.answer, outcome.stop_reason) == (None, StopReason.NO_ANSWER)
 
 
 def test_an_engine_that_says_nothing_at_all_gives_no_answer(desk: Callable[..., Any]) -> None:

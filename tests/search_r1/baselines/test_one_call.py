@@ -54,7 +54,7 @@ def test_without_an_answer_there_is_no_prediction(
     desk: Callable[..., Any], name: str, text: str
 ) -> None:
     outcome = desk(text).run(METHODS[name])
-    assert (outcome.answer, outcome.stop_reason) == (None, StopReason.TURN_BUDGET)
+    assert (outcome.answer, outcome.stop_reason) == (None, StopReason.NO_ANSWER)
     assert (outcome.turns[-1].text, outcome.turns[-1].action) == (text, Invalid())
 
 

@@ -1,28 +1,28 @@
 """The table of the paper's PPO run of Qwen2.5-7B on eight GPUs, by hand; and of a CPU run."""
 
+from collections.abc import Callable
+
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from search_r1.config import compose
 from search_r1.memory.estimate import estimate, micro_batch_tokens, vllm_cache_bytes
 from search_r1.memory.shape import KNOWN
 from search_r1.memory.table import GIB, MemoryTable, Phase
 
+Composed = Callable[..., DictConfig]
 SEVEN = KNOWN["Qwen2.5-7B"]
 WEIGHTS = 7_615_616_512 * 4 / 8
 CRITIC = 7_070_622_721 * 4 / 8
 
 
 @pytest.fixture(scope="module")
-def ppo(run_overrides: list[str]) -> DictConfig:
-    return compose("ppo", run_overrides)
+def ppo(composed: Composed) -> DictConfig:
+    return composed("ppo")
 
 
 @pytest.fixture(scope="module")
-def cpu(run_overrides: list[str]) -> DictConfig:
-    return compose(
-        "cpu_quickstart", [*run_overrides, "algo=ppo", "algorithm.use_kl_in_reward=true"]
-    )
+def cpu(composed: Composed) -> DictConfig:
+    return composed("cpu_quickstart", "algo=ppo", "algorithm.use_kl_in_reward=true")
 
 
 def changed(config: DictConfig, **fields: object) -> DictConfig:
@@ -110,8 +110,8 @@ def test_the_totals_and_the_peak(ppo: DictConfig) -> None:
     assert table.total_gib(Phase.ACTOR) == pytest.approx(by_hand / GIB)
 
 
-def test_grpo_has_no_critic(run_overrides: list[str]) -> None:
-    table = estimate(compose("grpo", run_overrides), SEVEN)
+def test_grpo_has_no_critic(composed: Composed) -> None:
+    table = estimate(composed("grpo"), SEVEN)
     assert not any(row.name.startswith("critic") for row in table.rows)
     assert all(Phase.CRITIC not in row.bytes for row in table.rows)
 

@@ -15,6 +15,7 @@ def test_a_right_answer_is_no_failure(record: Any) -> None:
     ("reason", "expected"),
     [
         ("turn_budget", Failure.FORMAT),
+        ("no_answer", Failure.FORMAT),
         ("empty_generation", Failure.FORMAT),
         ("search_budget", Failure.STOPPED_EARLY),
         ("token_budget", Failure.STOPPED_EARLY),
