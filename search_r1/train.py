@@ -19,6 +19,7 @@ from search_r1.checks.findings import as_list
 from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.config import ConfigError, secrets
 from search_r1.files import RUN_CONFIG, write_lines
+from search_r1.worker_watch import ended_by_dead_workers
 
 
 class CheckFailedError(ConfigError):
@@ -37,6 +38,7 @@ def train(config: DictConfig) -> None:
 
     Raises:
         CheckFailedError: the config has problems; nothing was started.
+        WorkerDiedError: a process of the run died.
         ray.exceptions.RayTaskError: what went wrong in a worker, as it was raised there.
     """
     report = check_all(config)
@@ -58,7 +60,8 @@ def train(config: DictConfig) -> None:
             super().run(config)
 
     try:
-        run_ppo(config, _remote(TaskRunner))
+        with ended_by_dead_workers():
+            run_ppo(config, _remote(TaskRunner))
     finally:
         ray.shutdown()
 

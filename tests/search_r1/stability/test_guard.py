@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
+from search_r1.checkpoints.folders import newest_step
 from search_r1.stability import guard, keeper
-from search_r1.stability.checkpoints import BestCheckpoint, newest_step
+from search_r1.stability.checkpoints import BestCheckpoint
 from search_r1.stability.errors import AlarmStopError, RollBackError
 from search_r1.stability.events import read_events
 from search_r1.stability.guard import StabilityGuard
