@@ -7,11 +7,12 @@ process of the command looks at Ray's table of actors itself.
 
 import logging
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 # Below verl's logger, which verl shields from what other libraries do to the root logger.
 logger = logging.getLogger("verl.search_r1.worker_watch")
@@ -65,8 +66,8 @@ class _Watch(threading.Thread):
             if self.death:
                 logger.warning("%s died; the run ends", self.death)
                 if not self.over.wait(self._grace_s):
-                    # Unlike SIGINT, a shell that starts the command in the background ignores it
-                    # not; a wait for Ray ends at whatever raises KeyboardInterrupt.
+                    # Not SIGINT, which is ignored where a shell script started the command in the
+                    # background; a wait for Ray ends at whatever raises KeyboardInterrupt.
                     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
                 return
 
@@ -109,11 +110,10 @@ def ended_by_dead_workers(
 
 
 def _says_that_one_died(error: Exception) -> bool:
-    from ray.exceptions import RayActorError
-
-    return isinstance(error, RayActorError) or isinstance(
-        getattr(error, "cause", None), RayActorError
-    )
+    ray: Any = sys.modules.get("ray")
+    # Without Ray, nothing of its own can have been raised.
+    kind = ray.exceptions.RayActorError if ray else ()
+    return isinstance(error, kind) or isinstance(getattr(error, "cause", None), kind)
 
 
 def _report(death: str | None) -> str:
