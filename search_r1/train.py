@@ -52,7 +52,7 @@ def train(config: DictConfig) -> None:
     verl_runner = TaskRunnerV1.__ray_metadata__.modified_class
 
     class TaskRunner(verl_runner):  # type: ignore[misc, valid-type] # verl is not typed
-        """verl's task runner, with every trainer of its registry under our monitor and guard."""
+        """verl's task runner, with every trainer of its registry under our mixins."""
 
         def run(self, config: DictConfig) -> None:
             _monitor_trainers()
@@ -78,11 +78,12 @@ def _remote(runner: type) -> Any:
 def _monitor_trainers() -> None:
     from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
 
+    from search_r1.engine_watch import EngineWatch
     from search_r1.monitor import SearchMonitor
     from search_r1.stability.guard import StabilityGuard
 
     for mode, trainer in TRAINER_REGISTRY.items():
-        bases = (StabilityGuard, SearchMonitor, trainer)
+        bases = (StabilityGuard, SearchMonitor, EngineWatch, trainer)
         TRAINER_REGISTRY[mode] = type(f"Monitored{trainer.__name__}", bases, {})
 
 

@@ -1,3 +1,5 @@
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,12 @@ def test_a_large_file_is_told_apart_by_its_end(tmp_path: Path) -> None:
     before = fingerprint(tmp_path)
     path.write_bytes(bytes((3 << 20) - 1) + b"x")
     assert fingerprint(tmp_path) != before
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+    def fill_the_disk() -> None:
+        with atomic_path(tmp_path / "rows.jsonl"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*/rows\.jsonl'"):
+        fill_the_disk()
