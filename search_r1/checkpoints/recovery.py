@@ -30,7 +30,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Found:
     """What a search for the newest whole checkpoint came to."""
 
     checkpoint: Path | None
@@ -71,7 +71,7 @@ def require_whole(checkpoint: Path) -> None:
     raise BrokenCheckpointError(f"{checkpoint} is broken: {fault}; {advice}")
 
 
-def find_newest(checkpoints: Path) -> Search:
+def find_newest(checkpoints: Path) -> Found:
     """The newest whole checkpoint, up to the one that verl's file names if it names one.
 
     Later ones were left behind by a rollback, unless their writing was cut short.
@@ -84,9 +84,9 @@ def find_newest(checkpoints: Path) -> Search:
             continue
         fault = fault_of(folder, is_vouched_for=named is not None and not is_beyond)
         if fault is None:
-            return Search(folder, broken)
+            return Found(folder, broken)
         broken[folder] = fault
-    return Search(None, broken)
+    return Found(None, broken)
 
 
 def recover(checkpoints: Path) -> Path | None:
@@ -94,19 +94,19 @@ def recover(checkpoints: Path) -> Path | None:
 
     Those that are broken are moved aside, and the log says which and why.
     """
-    search, named = find_newest(checkpoints), newest_step(checkpoints)
-    for folder, fault in search.broken.items():
+    found, named = find_newest(checkpoints), newest_step(checkpoints)
+    for folder, fault in found.broken.items():
         logger.warning("%s is broken: %s; moved to %s", folder, fault, _set_aside(folder))
-    found = search.checkpoint
-    if found is not None and not (found / MANIFEST).is_file():
-        logger.warning("%s has no %s: taken on verl's word", found, MANIFEST)
-    step = None if found is None else step_of(found)
-    if step != named or search.broken:
-        word = named if (checkpoints / NEWEST_FILE).is_file() else "nothing"
-        start = f"resuming from {found}" if found else "no whole checkpoint: starting from scratch"
+    newest = found.checkpoint
+    step = None if newest is None else step_of(newest)
+    if step != named or found.broken:
+        word = "nothing" if named is None else named
+        start = f"resuming from {newest}" if newest else "no whole one: starting from scratch"
         logger.warning("%s names %s; %s", checkpoints / NEWEST_FILE, word, start)
+    if newest is not None and not (newest / MANIFEST).is_file():
+        logger.warning("%s has no %s: taken on verl's word", newest, MANIFEST)
     resume_from(checkpoints, step)
-    return found
+    return newest
 
 
 def _newest_first(checkpoints: Path, named: int | None) -> list[tuple[int, Path]]:

@@ -97,7 +97,7 @@ def test_without_a_whole_one_the_run_starts_from_scratch(
     assert recover(checkpoints) is None
     assert not (checkpoints / NEWEST_FILE).exists()
     assert names(checkpoints) == {"broken_global_step_1", "broken_global_step_2"}
-    assert "names 2; no whole checkpoint: starting from scratch" in said.text
+    assert "names 2; no whole one: starting from scratch" in said.text
 
 
 def test_what_a_rollback_left_behind_is_neither_taken_nor_moved(
