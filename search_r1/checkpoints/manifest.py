@@ -79,9 +79,10 @@ def seal(checkpoint: Path) -> Manifest:
         OSError: a file cannot be read, or the manifest not written.
     """
     names = sorted(_names_of(checkpoint))
+    paths = [checkpoint / name for name in names]
     with ThreadPoolExecutor(_THREADS) as pool:
-        sums = pool.map(lambda name: _sum_of(checkpoint / name), names)
-        manifest = Manifest(time.time(), dict(zip(names, sums, strict=True)))
+        manifest = Manifest(time.time(), dict(zip(names, pool.map(_sum_of, paths), strict=True)))
+        list(pool.map(_flush, paths))
     write_lines(checkpoint / MANIFEST, [json.dumps(asdict(manifest), indent=1)])
     return manifest
 
@@ -111,9 +112,13 @@ def _names_of(checkpoint: Path) -> Iterable[str]:
 def _sum_of(path: Path) -> FileSum:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, xxh3_128).hexdigest()
-        # An older checkpoint may be removed next: this one must outlive a loss of power.
-        os.fsync(file.fileno())
         return FileSum(os.fstat(file.fileno()).st_size, digest)
+
+
+def _flush(path: Path) -> None:
+    """An older checkpoint may be removed next: this one must outlive a loss of power."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def _size_fault(path: Path, expected: int) -> str | None:
@@ -124,19 +129,13 @@ def _size_fault(path: Path, expected: int) -> str | None:
 
 
 def _content_faults(checkpoint: Path, files: Mapping[str, FileSum]) -> Iterator[str]:
+    def fault(name: str) -> str | None:
+        try:
+            found = _sum_of(checkpoint / name)
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        return None if found == files[name] else "its checksum is another"
+
     with ThreadPoolExecutor(_THREADS) as pool:
-        for name, fault in zip(
-            files,
-            pool.map(lambda name: _content_fault(checkpoint, name, files), files),
-            strict=True,
-        ):
-            if fault:
-                yield f"{name}: {fault}"
-
-
-def _content_fault(checkpoint: Path, name: str, files: Mapping[str, FileSum]) -> str | None:
-    try:
-        found = _sum_of(checkpoint / name)
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return None if found == files[name] else "its checksum is another"
+        found = zip(files, pool.map(fault, files), strict=True)
+        yield from (f"{name}: {fault}" for name, fault in found if fault)
