@@ -54,7 +54,7 @@ def _kept_at_once(config: DictConfig) -> int:
 
     Without a limit it keeps all.
     """
-    saved = math.ceil(config.trainer.total_training_steps / config.trainer.save_freq)
+    saved: int = math.ceil(config.trainer.total_training_steps / config.trainer.save_freq)
     limits = [select(config, _KEEP), select(config, "trainer.max_critic_ckpt_to_keep")]
     known = [int(limit) for limit in limits if limit is not None]
-    return min(saved, max(known) + 2) if known else saved
+    return min(saved, max(known, default=saved) + 2)
