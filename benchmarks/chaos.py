@@ -164,16 +164,18 @@ def kill_one(training: Training, victim: str, server: Server, delay_s: float) ->
     """Start the run, kill the victim some time after its first step began, and see what happens."""
     training.start()
     training.await_training()
-    if victim.endswith("-saving"):
-        training.await_saving()
-    else:
-        time.sleep(delay_s)
+    time.sleep(delay_s)
     step, began = training.steps, time.monotonic()
     if victim == SERVER:
         server.restart()
         code = training.process.wait()
-        return Kill(victim, step, code, time.monotonic() - began, _left(training), _said(training))
-    training.find(VICTIMS[victim]).kill()
+        seconds = round(time.monotonic() - began, 1)
+        return Kill(victim, step, code, seconds, _left(training), _said(training))
+    process = training.find(VICTIMS[victim])
+    if victim.endswith("-saving"):
+        training.await_saving()
+        step, began = training.steps, time.monotonic()
+    process.kill()
     try:
         code = training.process.wait(END_S)
     except subprocess.TimeoutExpired:
@@ -228,7 +230,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--kills", type=int, default=6)
-    parser.add_argument("--victims", nargs="*", choices=VICTIMS, help="in this order; else drawn")
+    parser.add_argument(
+        "--victims", nargs="*", choices=VICTIMS, help="in this order; else drawn by the seed"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--port", type=int, default=8765)
     options = parser.parse_args()
