@@ -13,6 +13,7 @@ from search_r1.checks.alarms import check_alarms
 from search_r1.checks.algorithm import check_algorithm
 from search_r1.checks.batches import check_batches
 from search_r1.checks.data import check_data
+from search_r1.checks.disk import check_disk
 from search_r1.checks.findings import Finding, Findings, Note, Problem, select
 from search_r1.checks.model import PATH, check_model
 from search_r1.checks.numbers import check_numbers
@@ -64,9 +65,11 @@ def check(config: DictConfig) -> Report:
     shape, memory = _estimable_shape(config), None
     if shape:
         memory = estimate(config, shape)
-        findings += _judge_memory(config, shape, memory)
+        findings += [*_judge_memory(config, shape, memory), *check_disk(config, shape)]
     else:
-        findings.append(Note(PATH, "memory is not estimated: unknown shape, LoRA or Megatron"))
+        findings.append(
+            Note(PATH, "memory and disk are not estimated: unknown shape, LoRA or Megatron")
+        )
     return _report(findings, memory)
 
 

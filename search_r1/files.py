@@ -44,12 +44,19 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
     The parent folder is created. When the block raises, the temporary file is removed and
     whatever was at `target` stays.
+
+    Raises:
+        OSError: what the block raised, with the name of `target` if it has none.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield temporary
         temporary.replace(target)
+    except OSError as error:
+        # A full disk is told without a name.
+        error.filename = error.filename or str(target)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -10,16 +10,21 @@ from typing import Self
 from omegaconf import DictConfig
 from rich.console import Console
 
+from search_r1.checkpoints.saving import CheckpointNotSavedError
 from search_r1.config import compose
+from search_r1.exits import BAD_INPUT, FAILED
 from search_r1.report import render_report
 from search_r1.stability.errors import AlarmStopError, RollBackError
 from search_r1.train import CheckFailedError, check_all, to_yaml
 from search_r1.train import train as start
+from search_r1.worker_watch import WorkerDiedError
 
 FINE = 0
-BAD_CONFIG = 2
+BAD_CONFIG = BAD_INPUT
 ALARM = 3
 """An alarm stopped the run; its report is on standard error."""
+NOT_SAVED = 4
+"""A checkpoint could not be written, for example to a full disk; standard error names it."""
 INTERRUPTED = 130
 
 
@@ -75,6 +80,12 @@ def train(run: Run) -> int:
     except AlarmStopError as error:
         console.print(_cause(error), markup=False, style="red", soft_wrap=True)
         return ALARM
+    except CheckpointNotSavedError as error:
+        console.print(_cause(error), markup=False, style="red", soft_wrap=True)
+        return NOT_SAVED
+    except WorkerDiedError as error:
+        console.print(str(error), markup=False, style="red", soft_wrap=True)
+        return FAILED
     except CheckFailedError as error:
         console.print(render_report(error.report))
         return BAD_CONFIG

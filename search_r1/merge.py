@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from search_r1.checkpoints.folders import NEWEST_FILE
+from search_r1.checkpoints.recovery import require_whole
 from search_r1.files import fingerprint, write_lines
 from search_r1.platform import subprocess_environment
-from search_r1.stability.checkpoints import BEST_FILE, NEWEST_FILE, BestCheckpoint
+from search_r1.stability.checkpoints import BEST_FILE, BestCheckpoint
 
 MERGED_FROM: Final = "merged_from.json"
 """In a merged folder: what it was made of, as `origin` says it."""
@@ -100,12 +102,14 @@ def merge(checkpoint: Path, output: Path, *, best: bool = False) -> Path:
     Raises:
         FileNotFoundError: there is no checkpoint of an actor.
         ValueError: a run's own word for its newest checkpoint is none.
+        BrokenCheckpointError: the checkpoint is not what was saved.
         FileExistsError: `output` exists.
         subprocess.CalledProcessError: verl's merger failed; it has said why on standard error.
     """
     if output.exists():
         raise FileExistsError(f"{output} exists: remove it, or give another folder")
     actor = find_best(checkpoint) if best else find_actor(checkpoint)
+    require_whole(actor.resolve().parent)
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

@@ -24,6 +24,10 @@ class TransientRetrievalError(RetrievalError):
         self.retry_after_s = retry_after_s
 
 
+class ServerAwayError(TransientRetrievalError):
+    """No server is there to answer, or it broke off or is loading: it may be on its way back."""
+
+
 class RetrievalUnavailableError(RuntimeError):
     """Too large a share of the recent searches failed for good; the run must not go on."""
 
@@ -71,12 +75,15 @@ def check_status(url: str, response: httpx.Response) -> None:
     """Pass a reply with status 200.
 
     Raises:
-        TransientRetrievalError: status 429 or 5xx, with the wait that the server asks for.
+        ServerAwayError: status 503, with the wait that the server asks for.
+        TransientRetrievalError: status 429 or another 5xx, likewise.
         RetrievalError: any other status.
     """
     if response.status_code == httpx.codes.OK:
         return
     reason = f"HTTP {response.status_code}: {response.text[:200]}"
+    if response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        raise ServerAwayError(url, reason, _retry_after_s(response))
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS or response.is_server_error:
         raise TransientRetrievalError(url, reason, _retry_after_s(response))
     raise RetrievalError(url, reason)

@@ -16,7 +16,7 @@ from tenacity import (
     AsyncRetrying,
     RetryCallState,
     retry_if_exception_type,
-    stop_after_attempt,
+    stop_before_delay,
     wait_random_exponential,
 )
 
@@ -26,6 +26,7 @@ from search_r1.retrieval_failures import (
     FailureMonitor,
     RetrievalError,
     RetrievalUnavailableError,
+    ServerAwayError,
     TransientRetrievalError,
     check_status,
 )
@@ -44,6 +45,9 @@ __all__ = [
 
 TOKEN_VARIABLE: Final = "RETRIEVER_TOKEN"  # noqa: S105 - its name
 """The environment variable with the servers' bearer token, if they have one."""
+
+_MAX_BACK_OFF: Final = 2.0
+"""Seconds."""
 
 
 class Retriever(Protocol):
@@ -70,8 +74,9 @@ class RetrieverSettings:
     attempt_timeout_seconds: float = 10.0
     """For one attempt to connect, and then for the server to reply; the server is told."""
     max_attempts: int = 4
+    """At a server that is there; one that is away is tried until `timeout_seconds` have passed."""
     backoff_seconds: float = 0.25
-    """Upper bound of the random wait before the first retry; it doubles with each retry."""
+    """Upper bound of the random wait before the first retry; it doubles, up to 2 s, with each."""
     max_connections: int = 128
     max_failure_rate: float = 0.2
     """A larger share of failed searches ends the run with an error."""
@@ -184,17 +189,23 @@ class HttpRetriever:
         # a time, and the searches of one event loop share a thread.
         return AsyncRetrying(
             retry=retry_if_exception_type(TransientRetrievalError),
-            stop=stop_after_attempt(self._settings.max_attempts),
+            stop=self._is_spent,
             wait=self._wait_s,
             before_sleep=count,
             reraise=True,
         )
 
+    def _is_spent(self, state: RetryCallState) -> bool:
+        """A server that was killed and started again has as long to load as a search may take."""
+        if state.outcome and isinstance(state.outcome.exception(), ServerAwayError):
+            return stop_before_delay(self._settings.timeout_seconds)(state)
+        return state.attempt_number >= self._settings.max_attempts
+
     def _wait_s(self, state: RetryCallState) -> float:
         """A random time, after what the server asked for unless another one can be asked."""
         error = state.outcome.exception() if state.outcome else None
         asked_for = error.retry_after_s if isinstance(error, TransientRetrievalError) else 0.0
-        back_off = wait_random_exponential(self._settings.backoff_seconds)(state)
+        back_off = wait_random_exponential(self._settings.backoff_seconds, max=_MAX_BACK_OFF)(state)
         return back_off + (max(asked_for, 0.0) if self._replicas.all_rest else 0.0)
 
     async def _attempt(self, request: dict[str, Any], deadline: float) -> list[list[Passage]]:
@@ -218,8 +229,10 @@ class HttpRetriever:
             response = await self._client().post(
                 url, json=request, headers={"Prefer": f"wait={wait}"}
             )
-        except httpx.RequestError as error:
+        except httpx.TimeoutException as error:
             raise TransientRetrievalError(url, f"{type(error).__name__}: {error}") from error
+        except httpx.RequestError as error:
+            raise ServerAwayError(url, f"{type(error).__name__}: {error}") from error
         check_status(url, response)
         return response
 

@@ -19,6 +19,7 @@ from search_r1.checks.findings import as_list
 from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.config import ConfigError, secrets
 from search_r1.files import RUN_CONFIG, write_lines
+from search_r1.worker_watch import ended_by_dead_workers
 
 
 class CheckFailedError(ConfigError):
@@ -37,6 +38,7 @@ def train(config: DictConfig) -> None:
 
     Raises:
         CheckFailedError: the config has problems; nothing was started.
+        WorkerDiedError: a process of the run died.
         ray.exceptions.RayTaskError: what went wrong in a worker, as it was raised there.
     """
     report = check_all(config)
@@ -50,7 +52,7 @@ def train(config: DictConfig) -> None:
     verl_runner = TaskRunnerV1.__ray_metadata__.modified_class
 
     class TaskRunner(verl_runner):  # type: ignore[misc, valid-type] # verl is not typed
-        """verl's task runner, with every trainer of its registry under our monitor and guard."""
+        """verl's task runner, with every trainer of its registry under our mixins."""
 
         def run(self, config: DictConfig) -> None:
             _monitor_trainers()
@@ -58,7 +60,8 @@ def train(config: DictConfig) -> None:
             super().run(config)
 
     try:
-        run_ppo(config, _remote(TaskRunner))
+        with ended_by_dead_workers():
+            run_ppo(config, _remote(TaskRunner))
     finally:
         ray.shutdown()
 
@@ -75,11 +78,12 @@ def _remote(runner: type) -> Any:
 def _monitor_trainers() -> None:
     from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
 
+    from search_r1.engine_watch import EngineWatch
     from search_r1.monitor import SearchMonitor
     from search_r1.stability.guard import StabilityGuard
 
     for mode, trainer in TRAINER_REGISTRY.items():
-        bases = (StabilityGuard, SearchMonitor, trainer)
+        bases = (StabilityGuard, SearchMonitor, EngineWatch, trainer)
         TRAINER_REGISTRY[mode] = type(f"Monitored{trainer.__name__}", bases, {})
 
 

@@ -50,6 +50,11 @@ def is_on_cpu(config: DictConfig) -> bool:
     return bool(config.trainer.device == PLATFORM_NAME)
 
 
+def value_bytes(options: DictConfig) -> int:
+    """Bytes of one weight, as the FSDP `options` of the actor or the critic name its type."""
+    return _VALUE_BYTES.get(options.model_dtype, formulas.FULL)
+
+
 def vllm_cache_bytes(config: DictConfig, shape: ModelShape) -> float:
     """What vLLM leaves for keys and values: its share of the GPU less the weights."""
     if is_on_cpu(config):
@@ -68,9 +73,7 @@ def _engine(config: DictConfig, name: str, parameters: int) -> Iterable[MemoryRo
     actor = name == "actor"
     options = config.actor_rollout_ref.actor.fsdp_config if actor else config.critic.fsdp
     shards = options.fsdp_size if options.fsdp_size > 0 else total_gpus(config)
-    weights = formulas.sharded_weights(
-        parameters, _VALUE_BYTES.get(options.model_dtype, formulas.FULL), shards
-    )
+    weights = formulas.sharded_weights(parameters, value_bytes(options), shards)
     update = Phase.ACTOR if actor else Phase.CRITIC
     always, on_cpu = list(Phase), is_on_cpu(config)
     used = [Phase.LOG_PROBS, update] if actor else [update]

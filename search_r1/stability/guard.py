@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from search_r1.checkpoints.folders import resume_from
 from search_r1.stability.alarms import Change
-from search_r1.stability.checkpoints import BestCheckpoint, resume_from
+from search_r1.stability.checkpoints import BestCheckpoint
 from search_r1.stability.detector import Action
 from search_r1.stability.errors import AlarmStopError, RollBackError, report
 from search_r1.stability.events import Event, append_events
@@ -90,7 +91,7 @@ class StabilityGuard(CheckpointKeeper):
     def _roll_back(self, causes: Sequence[Change]) -> None:
         """Make the best checkpoint the newest one, with a lower rate, and end this process."""
         best, done = BestCheckpoint.read(self._run), self._state.rollbacks
-        is_there = best is not None and Path(best.path).is_dir()
+        is_there = best is not None and best.is_whole
         if best is None or not is_there or done >= self._settings.max_rollbacks:
             why = f"rolled back {done} times before" if is_there else "no stable checkpoint"
             raise AlarmStopError(report(self.global_steps, causes, f"the run stops: {why}"))

@@ -10,13 +10,11 @@ from typing import Any
 
 from omegaconf import open_dict
 
+from search_r1.checkpoints.folders import checkpoint_folder, newest_step, remove_old
+from search_r1.checkpoints.recovery import recover, require_whole
+from search_r1.checkpoints.saving import saving
 from search_r1.stability.alarms import Alarms
-from search_r1.stability.checkpoints import (
-    BestCheckpoint,
-    checkpoint_folder,
-    newest_step,
-    remove_old,
-)
+from search_r1.stability.checkpoints import BestCheckpoint
 from search_r1.stability.rate import set_rate
 from search_r1.stability.settings import alarm_settings
 from search_r1.stability.state import RunState, read_state, write_state
@@ -45,6 +43,10 @@ class CheckpointKeeper:
         super().__init__(config, *args, **kwargs)  # type: ignore[call-arg]
 
     def _load_checkpoint(self) -> None:
+        if self.config.trainer.resume_mode == "auto":
+            recover(self._checkpoints)
+        elif self.config.trainer.resume_mode == "resume_path":
+            require_whole(self._resumed_from())
         super()._load_checkpoint()  # type: ignore[misc]
         if self.global_steps == 0:
             return
@@ -58,9 +60,11 @@ class CheckpointKeeper:
         controller = getattr(self, "kl_ctrl_in_reward", None)
         kl_coef = None if controller is None else float(controller.value)
         state = replace(self._state, kl_coef=kl_coef, detectors=self._alarms.states)
-        # First, because verl's last step is to call the checkpoint whole.
-        write_state(checkpoint_folder(self._checkpoints, self.global_steps), state)
-        super()._save_checkpoint()  # type: ignore[misc]
+        is_whole_after = not _is_async(self.config)
+        with saving(self._checkpoints, self.global_steps, is_whole_after=is_whole_after) as folder:
+            # First, because verl's last step is to call the checkpoint whole.
+            write_state(folder, state)
+            super()._save_checkpoint()  # type: ignore[misc]
         if self._keep:
             best = BestCheckpoint.read(self._run)
             spared = Path(best.path) if best else None
@@ -77,7 +81,7 @@ class CheckpointKeeper:
     def _consider(self, em: float) -> None:
         """Call this step's checkpoint the best one, unless an earlier one is better."""
         best = BestCheckpoint.read(self._run)
-        if best is not None and best.em > em:
+        if best is not None and best.em > em and Path(best.path).is_dir():
             return
         folder = str(checkpoint_folder(self._checkpoints, self.global_steps))
         measured = self._alarms.measured()
@@ -110,7 +114,7 @@ def _take_over_retention(config: Any) -> int | None:
     verl counts the policy's and the critic's; a checkpoint is of use only whole.
     """
     trainer = config.trainer
-    if config.actor_rollout_ref.actor.get("checkpoint", {}).get("async_save", False):
+    if _is_async(config):
         return None
     limits = [trainer.get("max_actor_ckpt_to_keep"), trainer.get("max_critic_ckpt_to_keep")]
     if trainer.get("remove_previous_ckpt_in_save", False):
@@ -120,3 +124,8 @@ def _take_over_retention(config: Any) -> int | None:
         trainer.max_actor_ckpt_to_keep = trainer.max_critic_ckpt_to_keep = None
     known = [int(limit) for limit in limits if limit is not None]
     return max(known) if known else None
+
+
+def _is_async(config: Any) -> bool:
+    """Whether the workers go on writing a checkpoint after it is saved; Megatron's alone can."""
+    return bool(config.actor_rollout_ref.actor.get("checkpoint", {}).get("async_save", False))

@@ -159,9 +159,9 @@ def server(world: Path) -> Iterator[Server]:
     assert server.process.wait(timeout=30) == 0
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def mortal_server(world: Path) -> Iterator[Server]:
-    """A server of the test's own, to be killed."""
+    """A server of the module's own, to be killed."""
     server = Server.start(world / "index")
     yield server
     server.process.kill()
@@ -296,7 +296,22 @@ def train(workshop: Path, tiny_run: list[str], server: Server) -> Iterator[Train
 
 def kill_stray_processes() -> None:
     """End what a killed run may have left of Ray: every process that has our mark."""
+    for process in marked_processes():
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+def marked_processes() -> list[psutil.Process]:
+    """What this session's commands have started and is still there."""
+    found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().items() >= MARK.items():
-                process.kill()
+                found.append(process)
+    return found
+
+
+@pytest.fixture(scope="session")
+def left_of_runs() -> Callable[[], list[psutil.Process]]:
+    """Says what this session's commands have started and is still there."""
+    return marked_processes

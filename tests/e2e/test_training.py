@@ -5,12 +5,15 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 
+from search_r1.checkpoints.folders import checkpoint_folder
+from search_r1.checkpoints.recovery import fault_of
 from search_r1.config import compose
 from search_r1.files import RUN_CONFIG
 from search_r1.stability.catalogue import DETECTORS
@@ -19,6 +22,13 @@ from search_r1.stability.state import read_state
 
 pytestmark = pytest.mark.slow
 
+Processes = Callable[[], list[Any]]
+
+SETTINGS = (
+    "trainer.save_freq=2",
+    "trainer.val_before_train=false",
+    "trainer.total_training_steps=3",
+)
 
 PPO = ("algo=ppo", "algorithm.use_kl_in_reward=true")
 
@@ -57,12 +67,17 @@ def test_the_engine_samples_from_the_updated_weights(grpo: Any) -> None:
         assert grpo.metrics()[step]["training/rollout_actor_probs_pearson_corr"] > 0.98
 
 
+SHARD = "model_world_size_1_rank_0.pt"
+
+
+def shard(run: Path, step: int) -> Path:
+    return checkpoint_folder(run / "checkpoints", step) / "actor" / SHARD
+
+
 def weights(run: Path, step: int) -> dict[str, Any]:
     import torch
 
-    actor = run / "checkpoints" / f"global_step_{step}" / "actor"
-    [path] = actor.glob("model_world_size_1_rank_0.pt")
-    state = torch.load(path, weights_only=False)
+    state = torch.load(shard(run, step), weights_only=False)
     return {name: getattr(value, "_local_tensor", value) for name, value in state.items()}
 
 
@@ -110,37 +125,85 @@ def test_a_validation_leaves_its_trajectories(grpo: Any) -> None:
         assert grpo.metrics()[step]["val/reward/em"] == pytest.approx(em)
 
 
-def test_a_resumed_run_repeats_the_next_step_and_stops_when_its_server_dies(
+@pytest.fixture(scope="module")
+def resumed(
     grpo: Any, train: Any, mortal_server: Any, workshop: Path, grpo_words: tuple[str, ...]
-) -> None:
-    checkpoints = grpo.folder / "checkpoints"
+) -> Any:
+    """A run resumed from checkpoints whose newest one is broken; its server dies after a step."""
     folder = workshop / "resumed"
-    shutil.copytree(checkpoints / "global_step_1", folder / "checkpoints" / "global_step_1")
-    (folder / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("1")
+    shutil.copytree(grpo.folder / "checkpoints", folder / "checkpoints")
+    flip_a_bit(shard(folder, 2))
     killer = Thread(target=kill_after, args=(folder / "rollouts" / "2.jsonl", mortal_server))
     killer.start()
-    resumed = train(
-        "resumed",
-        *grpo_words,
-        "trainer.save_freq=2",
-        "trainer.val_before_train=false",
-        "trainer.total_training_steps=3",
-        url=mortal_server.url,
+    run = train(
+        "resumed", *grpo_words, *SETTINGS, "search.timeout_seconds=5", url=mortal_server.url
     )
     killer.join()
+    return run
 
+
+def test_a_resumed_run_passes_over_a_broken_checkpoint_and_repeats_the_step(
+    grpo: Any, resumed: Any
+) -> None:
+    assert (
+        "global_step_2 is broken: actor/model_world_size_1_rank_0.pt: its checksum" in resumed.log
+    )
+    assert (resumed.folder / "checkpoints" / "broken_global_step_2").is_dir()
     assert_same_step(grpo, resumed, 2)
+    assert (
+        fault_of(checkpoint_folder(resumed.folder / "checkpoints", 2), is_vouched_for=False) is None
+    )
+
+
+def test_a_run_stops_when_its_server_dies(resumed: Any) -> None:
     assert resumed.code == 1
     assert "more than search.max_failure_rate" in resumed.log
-    assert mortal_server.url in resumed.log
     assert set(resumed.metrics()) == {2}  # nothing was trained on in step 3
 
 
+def test_a_run_whose_engine_is_killed_says_so_and_leaves_nothing(
+    resumed: Any, train: Any, left_of_runs: Processes, grpo_words: tuple[str, ...]
+) -> None:
+    killed: list[float] = []
+    killer = Thread(target=kill_the_engine, args=(resumed.folder, left_of_runs, killed))
+    killer.start()
+    ended = train("resumed", *grpo_words, *SETTINGS)
+    seconds = time.monotonic() - killed[0]
+    killer.join()
+    assert ended.code == 1
+    assert "a process of the run died: vLLMHttpServer" in ended.log
+    assert seconds < 120
+    assert "global_step_2" in ended.log  # it had resumed from what the start before saved
+    assert set(ended.metrics()) == {2}
+    wait_until(lambda: not left_of_runs(), 90)
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 def kill_after(file: Path, server: Any) -> None:
-    deadline = time.monotonic() + 900
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(file.exists, 900)
     server.process.kill()
+    server.process.wait()
+
+
+def kill_the_engine(run: Path, processes: Processes, killed: list[float]) -> None:
+    """Kill it once the trainer has come to its first step, when it writes a file of metrics."""
+    before = len(list((run / "metrics").glob("*.jsonl")))
+    wait_until(lambda: len(list((run / "metrics").glob("*.jsonl"))) > before, 900)
+    [engine] = [one for one in processes() if "VLLM::EngineCore" in " ".join(one.cmdline())]
+    engine.kill()
+    killed.append(time.monotonic())
+
+
+def wait_until(holds: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds:g} seconds"
+        time.sleep(0.05)
 
 
 def assert_same_step(run: Any, resumed: Any, step: int) -> None:

@@ -105,13 +105,13 @@ class QuietHTTPServer(ThreadingHTTPServer):
 class LocalServer:
     """A real HTTP server on this machine that answers as scripted; the last reply repeats."""
 
-    def __init__(self, replies: list[Reply]) -> None:
+    def __init__(self, replies: list[Reply], port: int = 0) -> None:
         self.replies = replies
         self.requests: list[tuple[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.connections: set[tuple[str, int]] = set()
         self.lock = threading.Lock()
-        self._http = QuietHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = QuietHTTPServer(("127.0.0.1", port), self._handler())
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
@@ -173,8 +173,8 @@ def serve() -> Iterator[Callable[..., LocalServer]]:
     """Starts local servers, each with the fields of its replies, and closes them all."""
     servers: list[LocalServer] = []
 
-    def start(*replies: dict[str, Any]) -> LocalServer:
-        servers.append(LocalServer([Reply(**fields) for fields in replies]))
+    def start(*replies: dict[str, Any], port: int = 0) -> LocalServer:
+        servers.append(LocalServer([Reply(**fields) for fields in replies], port))
         return servers[-1]
 
     yield start

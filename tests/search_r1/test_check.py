@@ -1,8 +1,10 @@
 """Each problem that a check finds, by the override that makes it."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,17 @@ Check = Callable[..., Report]
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 MODEL = "actor_rollout_ref.model.path"
 KWARGS = "reward.custom_reward_function.reward_kwargs"
+
+
+@pytest.fixture(autouse=True)
+def free_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the free bytes of every disk; without a call there is room for everything."""
+
+    def be(free: float) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=int(free)))
+
+    be(1e15)
+    return be
 
 
 @pytest.fixture
@@ -563,3 +576,37 @@ def test_checking_leaves_the_config_as_it_was(composed: Callable[..., DictConfig
     before = config.copy()
     check(config)
     assert config == before
+
+
+DISK = "trainer.default_local_dir"
+QWEN_3B = f"{MODEL}=Qwen/Qwen2.5-3B"
+CHECKPOINT = 3_085_938_688 * 3 * 4
+"""Weights and two moments of every parameter, in float32."""
+
+
+def test_a_disk_without_room_for_the_checkpoints_is_a_warning(
+    check_config: Check, free_disk: Callable[[float], None]
+) -> None:
+    free_disk(2 * CHECKPOINT)
+    [text] = texts(check_config("grpo", QWEN_3B), DISK)
+    assert "74.1 GB are free" in text
+    assert "a checkpoint takes about 37.0 GB, and 10 are there at one time" in text
+    assert "trainer.max_actor_ckpt_to_keep" in text
+    # One that is kept, the best one, and the one being written.
+    kept = "trainer.max_actor_ckpt_to_keep=1"
+    [text] = texts(check_config("grpo", QWEN_3B, kept), DISK)
+    assert "and 3 are there at one time" in text
+    free_disk(3 * CHECKPOINT)
+    assert texts(check_config("grpo", QWEN_3B, kept), DISK) == []
+
+
+def test_a_critic_is_in_the_checkpoint_and_what_is_not_saved_is_not(
+    check_config: Check, free_disk: Callable[[float], None]
+) -> None:
+    free_disk(0)
+    [with_critic] = texts(check_config("ppo", QWEN_3B), DISK)
+    assert "takes about 74.1 GB" in with_critic
+    weights_only = "actor_rollout_ref.actor.checkpoint.save_contents=[model]"
+    [weights] = texts(check_config("grpo", QWEN_3B, weights_only), DISK)
+    assert "takes about 12.3 GB" in weights
+    assert texts(check_config("grpo", QWEN_3B, "trainer.save_freq=-1"), DISK) == []

@@ -1,3 +1,5 @@
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,12 @@ def test_an_output_in_a_folder_of_others_is_refused(
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(PermissionError, match="may not be written to; give another --output"):
         require_place(tmp_path / "x.parquet")
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+    def fill_the_disk() -> None:
+        with atomic_path(tmp_path / "rows.jsonl"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*/rows\.jsonl'"):
+        fill_the_disk()

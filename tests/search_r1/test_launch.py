@@ -9,8 +9,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from search_r1 import launch
+from search_r1.checkpoints.saving import CheckpointNotSavedError
 from search_r1.launch import Run
 from search_r1.stability.errors import AlarmStopError, RollBackError
+from search_r1.worker_watch import WorkerDiedError
 
 RUN = Run(("ppo", "output_dir=runs/a b"), OmegaConf.create())
 
@@ -54,6 +56,26 @@ def test_an_alarm_ends_with_its_own_code_and_report(
     assert launch.train(RUN) == launch.ALARM == 3
     said = capsys.readouterr().err
     assert said == "step 7: alarm repetition; [the run] stops\n"
+
+
+class RayNotSavedError(RayError, CheckpointNotSavedError):
+    pass
+
+
+def test_a_checkpoint_that_cannot_be_saved_has_its_own_code(
+    raise_in_training: Raise, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raise_in_training(RayNotSavedError(CheckpointNotSavedError("global_step_7: no space")))
+    assert launch.train(RUN) == launch.NOT_SAVED == 4
+    assert capsys.readouterr().err == "global_step_7: no space\n"
+
+
+def test_a_dead_process_ends_with_its_name_and_no_traceback(
+    raise_in_training: Raise, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raise_in_training(WorkerDiedError("WorkerDict died"))
+    assert launch.train(RUN) == 1
+    assert capsys.readouterr().err == "WorkerDict died\n"
 
 
 def test_a_rollback_runs_the_same_command_again(

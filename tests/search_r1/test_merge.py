@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from search_r1.checkpoints.manifest import BrokenCheckpointError, seal
 from search_r1.merge import MERGED_FROM, find_actor, find_best, merge, origin
 from search_r1.stability.checkpoints import BestCheckpoint
 
@@ -121,3 +122,19 @@ def test_a_run_without_a_best_checkpoint_is_told_why(
     BestCheckpoint(3, 0.5, str(tmp_path / "checkpoints" / "global_step_3")).write(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"names step 3, but there is no .*fsdp_config"):
         find_best(tmp_path)
+
+
+@pytest.mark.parametrize("best", [False, True])
+def test_a_broken_checkpoint_is_not_merged(
+    checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]], best: bool
+) -> None:
+    whole, actor = checkpoint(tmp_path, 3), checkpoint(tmp_path, 20)
+    BestCheckpoint(20, 0.5, str(actor.parent)).write(tmp_path)
+    for folder in (whole, actor):
+        seal(folder.parent)
+    (actor / "fsdp_config.json").write_text('{"world_size": 2}')
+    with pytest.raises(
+        BrokenCheckpointError, match=rf"actor/fsdp_config.*checksum.*whole one is {whole.parent}"
+    ):
+        merge(tmp_path, tmp_path / "out", best=best)
+    assert merger == []

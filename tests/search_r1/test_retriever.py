@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from threading import Timer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -76,10 +78,25 @@ def test_a_passing_failure_is_retried(serve: Serve, status: int) -> None:
     assert (retriever.stats.retries, retriever.stats.failures) == (2, 0)
 
 
-def test_a_server_that_is_down_costs_a_bounded_number_of_attempts() -> None:
-    retriever = HttpRetriever(settings(NOBODY_LISTENS, max_attempts=3))
+def test_a_server_that_is_down_is_tried_until_the_deadline() -> None:
+    retriever = HttpRetriever(settings(NOBODY_LISTENS, max_attempts=1, timeout_seconds=0.5))
     assert failure_of(retriever).startswith(f"{NOBODY_LISTENS}: ConnectError")
-    assert retriever.stats.retries == 2
+    assert retriever.stats.retries > 1
+    assert retriever.stats.seconds < 5
+
+
+def test_a_server_that_is_started_again_in_time_is_not_noticed(serve: Serve) -> None:
+    killed = serve(reply(GOOD))
+    killed.close()
+    loads = [reply(status=503)] * 2
+    port = urlsplit(killed.url).port
+    restart = Timer(0.3, serve, [*loads, reply(GOOD)], {"port": port})
+    restart.start()
+    retriever = HttpRetriever(settings(killed.url, max_attempts=1))
+    assert asyncio.run(search(retriever)) == FOUND
+    assert retriever.stats.retries > 2
+    assert retriever.stats.failures == 0
+    restart.join()
 
 
 def test_a_server_that_stays_broken_costs_a_bounded_number_of_attempts(serve: Serve) -> None:

@@ -58,10 +58,15 @@ def play(make_tokenizer: Callable[[], Any]) -> Play:
     return lambda settings, count: asyncio.run(asyncio.wait_for(play_all(settings, count), 30))
 
 
-def settings(url: str, min_calls: int, attempt_timeout_seconds: float = 10.0) -> SearchSettings:
+def settings(
+    url: str,
+    min_calls: int,
+    attempt_timeout_seconds: float = 10.0,
+    timeout_seconds: float = 20.0,
+) -> SearchSettings:
     return SearchSettings(
         urls=(url,),
-        timeout_seconds=20.0,
+        timeout_seconds=timeout_seconds,
         attempt_timeout_seconds=attempt_timeout_seconds,
         max_attempts=2,
         backoff_seconds=0.01,
@@ -72,7 +77,12 @@ def settings(url: str, min_calls: int, attempt_timeout_seconds: float = 10.0) ->
 def broken_settings(serve: Callable[..., Any], kind: str, min_calls: int) -> SearchSettings:
     reply = BROKEN[kind]
     url = serve(reply).url if reply else NOBODY_LISTENS
-    return settings(url, min_calls, attempt_timeout_seconds=0.1 if kind == "slow" else 10.0)
+    return settings(
+        url,
+        min_calls,
+        attempt_timeout_seconds=0.1 if kind == "slow" else 10.0,
+        timeout_seconds=0.3 if kind == "down" else 20.0,
+    )
 
 
 def test_passages_reach_the_trajectory(serve: Callable[..., Any], play: Play) -> None:

@@ -1,7 +1,10 @@
 """The guard over a stand-in for verl's trainer, with the same methods and arguments."""
 
+import errno
 import json
 import math
+import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +12,11 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
+from search_r1.checkpoints.folders import newest_step
+from search_r1.checkpoints.manifest import BrokenCheckpointError
+from search_r1.checkpoints.saving import CheckpointNotSavedError
 from search_r1.stability import guard, keeper
-from search_r1.stability.checkpoints import BestCheckpoint, newest_step
+from search_r1.stability.checkpoints import BestCheckpoint
 from search_r1.stability.errors import AlarmStopError, RollBackError
 from search_r1.stability.events import read_events
 from search_r1.stability.guard import StabilityGuard
@@ -54,7 +60,9 @@ class Trainer:
     def _save_checkpoint(self) -> None:
         assert self.config.trainer.max_actor_ckpt_to_keep is None
         folder = Path(self.config.trainer.default_local_dir)
-        (folder / f"global_step_{self.global_steps}" / "actor").mkdir(parents=True)
+        actor = folder / f"global_step_{self.global_steps}" / "actor"
+        actor.mkdir(parents=True)
+        (actor / "weights.pt").write_bytes(b"weights")
         (folder / "latest_checkpointed_iteration.txt").write_text(str(self.global_steps))
 
     def _load_checkpoint(self) -> None:
@@ -257,3 +265,68 @@ def test_a_run_resumed_by_path_remembers_what_lies_there(make: Any, tmp_path: Pa
     resumed.config.trainer.resume_mode = "resume_path"
     resumed.config.trainer.resume_from_path = str(elsewhere)
     assert resumed._resumed_from() == elsewhere
+
+
+def test_a_broken_checkpoint_is_passed_over_by_the_same_command(make: Any, tmp_path: Path) -> None:
+    trainer = make()
+    for _ in range(2):
+        go(trainer, save=True)
+    (tmp_path / "checkpoints" / "global_step_2" / "actor" / "weights.pt").unlink()
+    assert make().global_steps == 1
+    assert (tmp_path / "checkpoints" / "broken_global_step_2").is_dir()
+
+
+def test_a_broken_checkpoint_is_refused_where_it_is_asked_for(make: Any, tmp_path: Path) -> None:
+    trainer = make()
+    go(trainer, save=True)
+    (tmp_path / "checkpoints" / "global_step_1" / "actor" / "weights.pt").unlink()
+    trainer.config.trainer.resume_mode = "resume_path"
+    trainer.config.trainer.resume_from_path = str(tmp_path / "checkpoints" / "global_step_1")
+    with pytest.raises(BrokenCheckpointError, match=r"actor/weights\.pt: missing"):
+        trainer._load_checkpoint()
+
+
+def test_a_rollback_goes_to_no_broken_checkpoint(make: Any, tmp_path: Path) -> None:
+    trainer = make(ROLL_BACK)
+    go(trainer, save=True, em=0.5)
+    (tmp_path / "checkpoints" / "global_step_1" / "actor" / "weights.pt").unlink()
+    trainer.shown["stability/equal_groups"] = 1.0
+    with pytest.raises(AlarmStopError, match="no stable checkpoint"):
+        go(trainer)
+
+
+def test_what_a_rollback_remembers_breaks_no_seal(make: Any) -> None:
+    trainer = make(ROLL_BACK)
+    go(trainer, save=True, em=0.5)
+    trainer.shown["stability/equal_groups"] = 1.0
+    with pytest.raises(RollBackError):
+        go(trainer)
+    assert make(ROLL_BACK).global_steps == 1
+
+
+def test_a_best_checkpoint_that_is_gone_gives_way(make: Any, tmp_path: Path) -> None:
+    trainer = make()
+    go(trainer, save=True, em=0.5)
+    shutil.rmtree(tmp_path / "checkpoints" / "global_step_1")
+    go(trainer, save=True, em=0.1)
+    best = BestCheckpoint.read(tmp_path)
+    assert best is not None
+    assert best.step == 2
+
+
+def test_a_failed_save_ends_the_run_at_the_checkpoint_before(
+    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make(keep=1)
+    go(trainer, save=True)
+
+    def fill_the_disk(_trainer: Trainer) -> None:
+        (tmp_path / "checkpoints" / "global_step_2" / "actor").mkdir(parents=True)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Trainer, "_save_checkpoint", fill_the_disk)
+    with pytest.raises(CheckpointNotSavedError, match=r"global_step_2 .*No space left on device"):
+        go(trainer, save=True)
+    assert make().global_steps == 1
+    left = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert left == ["global_step_1", "latest_checkpointed_iteration.txt"]
