@@ -37,26 +37,35 @@ _WARM_UP: Final = 100
 _LEAST: Final = 0.05
 _NO_TARGET: Final = -100
 
+Texts = Iterator[list[Piece]]
+
 say = Console(stderr=True).print
 
 
+def row_of(
+    text: Sequence[Piece], tokenizer: PreTrainedTokenizerFast, *, whole: bool = False
+) -> tuple[list[int], list[int]]:
+    """Ids and mask of a text, at most 176; `whole` trains all of it."""
+    ids, mask = [], []
+    for piece in text:
+        piece_ids = tokenizer.encode(piece.text, add_special_tokens=False)
+        ids += piece_ids
+        mask += [int(whole or piece.trained)] * len(piece_ids)
+    return ids[:_LENGTH], mask[:_LENGTH]
+
+
 def batches(
-    tokenizer: PreTrainedTokenizerFast, texts: Sequence[Iterator[list[Piece]]], rng: random.Random
+    tokenizer: PreTrainedTokenizerFast, texts: Sequence[Texts], rng: random.Random
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Ids and targets, both int64 of (64, 176); a target is -100 where nothing is learnt."""
     while True:
         ids = torch.full((_BATCH, _LENGTH), tokenizer.eos_token_id)
         targets = torch.full_like(ids, _NO_TARGET)
         for row, source in enumerate(rng.choices(texts, k=_BATCH)):
-            whole, start = rng.random() < _WHOLE_ROWS, 0
-            for piece in next(source):
-                piece_ids = tokenizer.encode(piece.text, add_special_tokens=False)
-                piece_ids = piece_ids[: _LENGTH - start]
-                end = start + len(piece_ids)
-                ids[row, start:end] = torch.tensor(piece_ids, dtype=torch.int64)
-                if whole or piece.trained:
-                    targets[row, start:end] = ids[row, start:end]
-                start = end
+            made, mask = row_of(next(source), tokenizer, whole=rng.random() < _WHOLE_ROWS)
+            ids[row, : len(made)] = torch.tensor(made)
+            trained = torch.tensor(mask, dtype=torch.bool)
+            targets[row, : len(made)][trained] = ids[row, : len(made)][trained]
         yield ids, targets
 
 
@@ -76,15 +85,14 @@ def step_loss(
 def train(
     model: LlamaForCausalLM,
     steps: int,
-    decay: int,
     data: Iterator[tuple[torch.Tensor, torch.Tensor]],
 ) -> None:
-    """AdamW, its rate rising for 100 steps and falling in a line to 0 at step `decay`."""
+    """AdamW, its rate rising for 100 steps and falling in a line."""
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=_RATE, betas=(0.9, 0.98), weight_decay=0.01
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / _WARM_UP, 1) * max(_LEAST, 1 - step / decay)
+        optimizer, lambda step: min((step + 1) / _WARM_UP, 1) * max(_LEAST, 1 - step / steps)
     )
     started = time.monotonic()
     for step in track(range(1, steps + 1), "Learning to read"):
@@ -99,9 +107,15 @@ def train(
             say(f"step {step}: loss {loss.item():.3f}, right tokens {right:.2f}, {seconds:.0f} s")
 
 
+def endless_texts(rng: random.Random) -> list[Texts]:
+    """The texts of each world."""
+    worlds = [World(WorldConfig(number, _ARTICLES, 1, 1)) for number in _WORLDS]
+    return [reading_texts(world, rng) for world in worlds]
+
+
 def main(
     output: Annotated[Path, typer.Option(help="The Hugging Face folder to write.")],
-    steps: Annotated[int, typer.Option(help="Optimizer steps of 64 texts.")] = 2_000,
+    steps: Annotated[int, typer.Option(help="Optimizer steps of 64 texts.")] = 1_500,
     seed: Annotated[int, typer.Option(help="Of the weights and the texts.")] = 0,
 ) -> None:
     """Teach a new policy to read; what exists is left as it is."""
@@ -110,12 +124,11 @@ def main(
         return
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     rng = random.Random(seed)
-    worlds = [World(WorldConfig(number, _ARTICLES, 1, 1)) for number in _WORLDS]
-    texts = [reading_texts(world, rng) for world in worlds]
+    texts = endless_texts(rng)
     samples = ("".join(p.text for p in text) for one in texts for text in islice(one, 100))
     tokenizer = make_tokenizer(samples)
     model = make_model(tokenizer, seed)
-    train(model, steps, steps * 3 // 2, batches(tokenizer, texts, rng))
+    train(model, steps, batches(tokenizer, texts, rng))
     save(model, tokenizer, output)
 
 

@@ -1,14 +1,15 @@
 """What the small policy is pretrained on: passages of fictional worlds, and what they tell.
 
 A large model can read before it learns to search; this one is taught to. A text is a question of
-one hop, an information block as the rollout shows it, and facts of its passages in the words of
-questions, the question's last. No text has a search or a question of several hops in it.
+one hop, an information block as the rollout shows it, the answer in its tag, and other facts of the
+passage asked for and answered alike. No text has a search in it, or says where passages come from.
 """
 
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from data_prep.demonstrator import BLIND_ANSWER_THOUGHTS
 from data_prep.library import Library
 from data_prep.world.articles import article_text, mention
 from data_prep.world.schema import Entity, Fact
@@ -16,6 +17,7 @@ from data_prep.world.wordings import WORDINGS
 from data_prep.world.world import World
 from search_r1.observation import fit_passages
 from search_r1.passages import Passage
+from search_r1.prompts import Tag
 
 FACTS = 8
 """Told after a text's passages, at the most."""
@@ -66,19 +68,21 @@ def reading_texts(world: World, rng: random.Random) -> Iterator[list[Piece]]:
         rng.shuffle(facts)
         asked = facts[0]
         [passage] = library.find(world.name(entity), 1, rng)
-        block = fit_passages([passage], _Words(), _LONGEST)
+        if (block := fit_passages([passage], _Words(), _LONGEST)) is None:
+            raise ValueError(f"{passage.title}: its article is longer than {_LONGEST} words")
         question = rng.choice(WORDINGS[asked.relation].questions).format(mention(world, entity))
-        text = [Piece(f"{question}{block.text}Reply:"), _value(world, asked)]
+        thought = Tag.THINK.wrap(rng.choice(BLIND_ANSWER_THOUGHTS)) * rng.randrange(2)
+        text = [Piece(f"{question}\n{block.text}{thought}"), _answer(world, asked)]
         for fact in facts[1:FACTS]:
-            text += [_asked(world, fact, rng), _value(world, fact)]
+            text += [_asked(world, fact, rng), _answer(world, fact)]
         yield text
 
 
 def _asked(world: World, fact: Fact, rng: random.Random) -> Piece:
     wording = WORDINGS[fact.relation]
     phrase = rng.choice([*wording.questions, *wording.phrases]).format(mention(world, fact.subject))
-    return Piece(f" {phrase}:")
+    return Piece(f" {phrase}")
 
 
-def _value(world: World, fact: Fact) -> Piece:
-    return Piece(f" {world.value_text(fact)} .", trained=True)
+def _answer(world: World, fact: Fact) -> Piece:
+    return Piece(Tag.ANSWER.wrap(f" {world.value_text(fact)} "), trained=True)

@@ -45,8 +45,13 @@ class Workshop:
         return self.folder / "policy"
 
     @property
+    def lessons(self) -> Path:
+        """Demonstrations, and as many reading texts so that reading is not unlearnt."""
+        return self.folder / "lessons.parquet"
+
+    @property
     def demonstrations(self) -> Path:
-        """What the warm start learns from."""
+        """Searches and answers by chance."""
         return self.folder / "demonstrations.parquet"
 
     def prepare(self) -> None:
@@ -61,6 +66,11 @@ class Workshop:
         _run(sys.executable, "-m", "benchmarks.learning.pretrain", "--output", self.reader)
         if not self.demonstrations.exists():
             self._demonstrate()
+        if not self.lessons.exists():
+            _run(
+                *(sys.executable, "-m", "benchmarks.learning.lessons", self.demonstrations),
+                *(self.reader, self.lessons),
+            )
         if not self.policy.exists():
             self._warm_start()
 
@@ -68,16 +78,16 @@ class Workshop:
         """One in five guesses at once; the others search, and answer with any name they read."""
         _search_r1(
             *("prepare", "demonstrations", "--world", self.school, "--model", self.reader),
-            *("--output", self.demonstrations, "--count", 6_000),
+            *("--output", self.demonstrations, "--count", 5_000),
             *("--gold-share", 0, "--guess-share", 0.2),
             *("--top-k", 1, "--max-searches", 3, "--observation-tokens", 256),
         )
 
     def _warm_start(self) -> None:
         _search_r1(
-            *("warm-start", "--model", self.reader, "--data", self.demonstrations),
-            *("--output", self.policy, "--batch-size", 16, "--micro-batch-size", 16),
-            *("--learning-rate", 2e-3, "--epochs", 1.5),
+            *("warm-start", "--model", self.reader, "--data", self.lessons),
+            *("--output", self.policy, "--batch-size", 32, "--micro-batch-size", 32),
+            *("--learning-rate", 1e-3, "--epochs", 1),
         )
 
 
