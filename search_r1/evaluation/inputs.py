@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -27,8 +27,8 @@ class Inputs:
     """Those to answer, in the data's order."""
     sha256: str
     """Of their ids, texts and gold answers."""
-    health: Mapping[str, Any] | None = None
-    """What the search engine says of itself; None if there is none, or it says nothing."""
+    health: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    """What the search engine at each URL says of itself; None if it says nothing."""
 
     @classmethod
     def gather(cls, config: EvalConfig) -> Self:
@@ -43,7 +43,8 @@ class Inputs:
         if config.sample is not None:
             questions = sample(questions, config.sample, config.seed)
         _try_search(config)
-        health = ask_health(config.search.urls[0]) if config.searchable else None
+        urls = config.search.urls if config.searchable else ()
+        health = {url: ask_health(url) for url in urls}
         counts = {path: len(of) for path, of in files.items()}
         return cls(counts, questions, text_hash(map(_content, questions)), health)
 
