@@ -44,8 +44,7 @@ class Kill:
     lost: int
     """Of those sent before the kill."""
     lost_after: int
-    """Sent into a new connection that the kernel gave to the dying process, which closes its
-    connections one by one before the socket it listens on: nothing but a second try helps."""
+    """Sent later: into a new connection that the dying process still took, or to another worker."""
     whole_again_s: float
 
 

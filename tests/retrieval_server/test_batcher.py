@@ -164,7 +164,7 @@ def test_a_request_above_the_batch_size_is_split_and_joined(engine: Engine) -> N
     assert engine.batches == [queries[:3], queries[3:6], queries[6:]]
 
 
-def test_each_request_gets_its_own_topk(engine: Engine) -> None:
+def test_each_request_gets_its_own_topk_of_one_search(engine: Engine) -> None:
     async def scenario(batcher: MicroBatcher) -> None:
         first = await busy(engine, batcher, "first")
         tasks = [ask(batcher, "a", topk=topk) for topk in (1, 5, 3)]
@@ -188,19 +188,6 @@ def test_identical_queries_share_one_search_even_while_it_runs(engine: Engine) -
 
     play(engine, scenario)
     assert engine.batches == [["a"], ["b"]]
-
-
-def test_a_query_that_waits_is_searched_once_for_the_largest_topk(engine: Engine) -> None:
-    async def scenario(batcher: MicroBatcher) -> None:
-        first = await busy(engine, batcher, "first")
-        tasks = [ask(batcher, "a", topk=topk) for topk in (1, 5, 3)]
-        await asyncio.sleep(0)
-        engine.gate.set()
-        await first
-        assert await asyncio.gather(*tasks) == [[passages("a", topk)] for topk in (1, 5, 3)]
-
-    play(engine, scenario)
-    assert engine.batches == [["first"], ["a"]]
 
 
 def test_a_query_being_searched_serves_as_many_passages_and_no_more(engine: Engine) -> None:
