@@ -50,8 +50,8 @@ class Tally:
 
     seconds: list[float] = field(default_factory=list)
     errors: dict[int, int] = field(default_factory=dict)
-    lost: int = 0
-    """Requests whose connection ended before their answer."""
+    lost: list[float] = field(default_factory=list)
+    """When each request was sent whose connection ended before its answer."""
 
     def note(self, status: int, seconds: float) -> None:
         """Count an answer."""
@@ -100,7 +100,7 @@ class _Client(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's
         self.load.clients.discard(self)
         if self.sent_at:
-            self.load.tally.lost += 1
+            self.load.tally.lost.append(self.sent_at)
         if self.load.running:
             self.load.connect_later()
 

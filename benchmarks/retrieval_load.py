@@ -29,6 +29,7 @@ from typing import Annotated, Any
 
 import httpx
 import numpy as np
+import psutil
 import typer
 from http_load import Load, questions
 from rich.console import Console
@@ -55,6 +56,8 @@ class Point:
     p50_ms: float
     p99_ms: float
     errors: int
+    server_ms: float
+    """Processor time of the server a request: says more than queries/s beside other jobs."""
     client_ms: float
     """Processor time of the load generator a request."""
 
@@ -158,16 +161,24 @@ def server_on(index: Path, dtype: str, words: Sequence[str]) -> Iterator[tuple[i
         process.wait()
 
 
-async def measure(name: str, port: int, clients: int, seconds: float) -> Point:
+def processor_seconds(parent: int) -> float:
+    """What a process and those it started have computed so far."""
+    root = psutil.Process(parent)
+    times = [one.cpu_times() for one in (root, *root.children(recursive=True))]
+    return sum(time.user + time.system for time in times)
+
+
+async def measure(name: str, port: int, pid: int, clients: int, seconds: float) -> Point:
     """Load a server and time its answers after a warm-up."""
     load = Load(port, seed=clients)
     await load.start(clients)
     await asyncio.sleep(WARM_UP_SECONDS)
     load.tally.seconds.clear()
-    begin, cpu = time.perf_counter(), time.process_time()
+    begin, cpu, server = time.perf_counter(), time.process_time(), processor_seconds(pid)
     await asyncio.sleep(seconds)
     answered = sorted(load.tally.seconds)
     elapsed, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    server = processor_seconds(pid) - server
     await load.stop()
     return Point(
         server=name,
@@ -175,7 +186,8 @@ async def measure(name: str, port: int, clients: int, seconds: float) -> Point:
         queries_s=len(answered) / elapsed,
         p50_ms=1000 * statistics.median(answered),
         p99_ms=1000 * answered[int(0.99 * len(answered))],
-        errors=sum(load.tally.errors.values()) + load.tally.lost,
+        errors=sum(load.tally.errors.values()) + len(load.tally.lost),
+        server_ms=1000 * server / len(answered),
         client_ms=1000 * cpu / len(answered),
     )
 
@@ -194,9 +206,9 @@ def compare(
         BATCHED: our_server(threads),
     }
     for name, words in servers.items():
-        with server_on(index, dtype, words) as (port, _):
+        with server_on(index, dtype, words) as (port, pid):
             for count in clients:
-                points.append(asyncio.run(measure(name, port, count, seconds)))
+                points.append(asyncio.run(measure(name, port, pid, count, seconds)))
                 console.print(str(points[-1]))
     engine.append(in_own_process(engine_best, index, seconds / len(BATCHES), dtype))
     return {"engine": engine, "points": [asdict(point) for point in points]}
@@ -215,6 +227,7 @@ def verdict(result: dict[str, Any]) -> dict[str, float]:
             continue
         pair = f"{BATCHED} / {name}, {count} clients"
         ratios[f"queries/s, {pair}"] = batched["queries_s"] / alone["queries_s"]
+        ratios[f"processor time, {pair}"] = batched["server_ms"] / alone["server_ms"]
         ratios[f"median latency, {pair}"] = batched["p50_ms"] / alone["p50_ms"]
     return ratios
 

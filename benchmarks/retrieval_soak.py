@@ -40,7 +40,11 @@ class Kill:
 
     second: float
     in_flight: int
+    """Requests on the connections that it had taken."""
     lost: int
+    """Of those sent before the kill."""
+    lost_after: int
+    """Sent later: into a new connection that the dying process still took, or to another worker."""
     whole_again_s: float
 
 
@@ -69,7 +73,7 @@ async def kill_one(load: Load, port: int, parent: int, workers: int, second: flo
     """Kill a worker; wait until all are ready again, and count what was lost."""
     victim = random.choice(workers_of(parent))
     ports = {link.raddr.port for link in victim.net_connections() if link.raddr}
-    before = load.tally.lost
+    before = len(load.tally.lost)
     in_flight = sum(client.port in ports and client.sent_at > 0 for client in load.clients)
     begin = time.perf_counter()
     victim.kill()
@@ -83,7 +87,10 @@ async def kill_one(load: Load, port: int, parent: int, workers: int, second: flo
             if health.get("workers", {}).get("ready") == workers:
                 break
             await asyncio.sleep(0.25)
-    return Kill(second, in_flight, load.tally.lost - before, time.perf_counter() - begin)
+    sent = load.tally.lost[before:]
+    after = sum(at > begin for at in sent)
+    whole = time.perf_counter() - begin
+    return Kill(second, in_flight, len(sent) - after, after, whole)
 
 
 async def run_soak(
@@ -107,7 +114,7 @@ async def run_soak(
         "answered": len(load.tally.seconds),
         "queries_s": len(load.tally.seconds) / seconds,
         "errors": load.tally.errors,
-        "lost": load.tally.lost,
+        "lost": len(load.tally.lost),
         "kills": [asdict(kill) for kill in kills],
         "growth": [growth(samples, pid) for pid in sorted({s.pid for s in samples})],
         "samples": [asdict(one) for one in samples],
@@ -132,7 +139,7 @@ def growth(samples: list[Sample], pid: int) -> dict[str, float]:
 
 def soak_markdown(settings: dict[str, Any], result: dict[str, Any]) -> list[str]:
     """The numbers as tables."""
-    by_kills = sum(kill["lost"] for kill in result["kills"])
+    by_kills = sum(kill["lost"] + kill["lost_after"] for kill in result["kills"])
     counts = f"{result['answered']} answered, {result['queries_s']:.0f} queries/s"
     losses = f"lost {result['lost']}, of them by kills {by_kills}"
     lines = [f"Settings: {json.dumps(settings)}", ""]

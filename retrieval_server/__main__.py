@@ -9,6 +9,7 @@ import sys
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
+from retrieval_server.engines.fit import check_fit
 from retrieval_server.logs import configure_logs
 from retrieval_server.openmp import share_cores
 from retrieval_server.settings import Settings
@@ -26,6 +27,11 @@ def main(arguments: list[str] | None = None) -> int:
             logging.error("%s: %s", f"--{field}" if field else "settings", reason)
         return 2
     configure_logs(settings.log_format)
+    try:
+        check_fit(settings)
+    except ValueError as error:
+        logging.error("%s", error)
+        return 2
     share_cores(settings.threads, settings.workers)
     if settings.workers > 1:
         from retrieval_server.supervisor import supervise

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import FastAPI, Header, HTTPException, Request, Response, Security
+from fastapi import APIRouter, FastAPI, Header, HTTPException, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.params import Depends
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -22,6 +22,7 @@ from retrieval_server.batcher import (
 from retrieval_server.board import Seat, WorkerState
 from retrieval_server.engines.assemble import load_service
 from retrieval_server.jobs import Passages
+from retrieval_server.json_route import RetrieveRoute
 from retrieval_server.lifecycle import Lifecycle, ServiceFactory
 from retrieval_server.limits import check_limits, declare_limits, refuse
 from retrieval_server.metrics import Metrics
@@ -33,6 +34,7 @@ from retrieval_server.settings import Settings
 _LOADING_RETRY_SECONDS = 2
 _CLIENT_LEFT = 499
 """What nginx notes when nobody is left to be answered."""
+_PREFER = "wait=SECONDS: the deadline; wait=0: only what is remembered."
 _UNAUTHORIZED = "The server has a token, and the request does not carry it."
 _RETRIEVE_ERRORS: dict[int | str, dict[str, object]] = {
     status: {"model": ErrorResponse, "description": description}
@@ -40,6 +42,7 @@ _RETRIEVE_ERRORS: dict[int | str, dict[str, object]] = {
         HTTPStatus.BAD_REQUEST: "The body cannot be read.",
         HTTPStatus.UNAUTHORIZED: _UNAUTHORIZED,
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is over its limit.",
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The body is said to be something else than JSON.",
         HTTPStatus.UNPROCESSABLE_ENTITY: "A field is missing, of a wrong type or over its limit.",
         HTTPStatus.TOO_MANY_REQUESTS: "The queue is full; Retry-After says when to come back.",
         HTTPStatus.INTERNAL_SERVER_ERROR: "The engine failed; the log has the traceback.",
@@ -109,7 +112,9 @@ def create_app(
 def _add_retrieve(
     app: FastAPI, settings: Settings, lifecycle: Lifecycle, guarded: list[Depends]
 ) -> None:
-    @app.post(
+    router = APIRouter(route_class=RetrieveRoute)
+
+    @router.post(
         "/retrieve",
         response_model=RetrieveResponse,
         responses=_RETRIEVE_ERRORS,
@@ -118,7 +123,7 @@ def _add_retrieve(
     async def retrieve(
         body: RetrieveRequest,
         request: Request,
-        prefer: Annotated[str | None, Header(description="wait=SECONDS: the deadline.")] = None,
+        prefer: Annotated[str | None, Header(description=_PREFER)] = None,
     ) -> Response:
         """Find the best passages for each query."""
         topk = settings.topk if body.topk is None else body.topk
@@ -135,6 +140,8 @@ def _add_retrieve(
             to_json({"result": _present(found, body.return_scores)}, exclude_none=True),
             media_type="application/json",
         )
+
+    app.include_router(router)
 
 
 def _add_operations(

@@ -2,8 +2,9 @@
 
 One batch runs at a time, in the worker thread; the next queries gather meanwhile. An idle server
 starts at once. A busy one waits, at most `max_wait` seconds after the last batch, for as many
-requests as that batch merged: a lone client never waits, and many clients whose answers went out
-together are met together again.
+requests as that batch merged: a lone client never waits, and clients whose answers went out
+together are met together again. Of many queries a batch takes half: the engine then searches one
+half while answers and new questions of the other are on their way.
 """
 
 import asyncio
@@ -11,12 +12,16 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from typing import Final
 
 from retrieval_server.cache import ResultCache
-from retrieval_server.jobs import Job, JobQueue, Passages
+from retrieval_server.jobs import Job, JobQueue, PartialPassages, Passages
 from retrieval_server.metrics import Metrics
 
 logger = logging.getLogger(__name__)
+
+_FULL_PASS: Final = 16
+"""Queries that an engine answers about as fast, each, as it does many more."""
 
 Search = Callable[[Sequence[str], int], list[Passages]]
 
@@ -76,6 +81,7 @@ class MicroBatcher:
         self._jobs = JobQueue()
         self._arrival = asyncio.Event()
         self._last_requests = 1
+        self._expected_queries = 1
         self._last_seconds = 0.0
         self._last_end = -math.inf
         self._running = asyncio.create_task(self._run())
@@ -127,7 +133,8 @@ class MicroBatcher:
         try:
             async with asyncio.timeout_at(None if math.isinf(deadline) else deadline):
                 # Shielded: a request that goes away must not take a shared job with it.
-                return await asyncio.shield(asyncio.gather(*(job.done for job in jobs)))
+                found = await asyncio.shield(asyncio.gather(*(job.done for job in jobs)))
+            return [passages[:topk] for passages in found]
         except TimeoutError:
             reason = "deadline"
             raise DeadlineError("the deadline passed before the queries were answered") from None
@@ -153,11 +160,12 @@ class MicroBatcher:
     async def _run(self) -> None:
         while True:
             await self._gather()
-            batch, self._last_requests = self._jobs.take(self._max_batch, self._loop.time())
+            batch, self._last_requests = self._jobs.take(self._limit(), self._loop.time())
             self._metrics.queued.set(len(self._jobs))
             if batch:
                 await self._answer(batch)
                 self._last_end = self._loop.time()
+                self._expected_queries = len(batch) + len(self._jobs)
             else:  # all that wait are late: let them leave
                 await asyncio.sleep(0)
 
@@ -172,7 +180,14 @@ class MicroBatcher:
             pass
 
     def _expects_more(self) -> bool:
-        return self._jobs.requests < self._last_requests and len(self._jobs) < self._max_batch
+        return self._jobs.requests < self._last_requests and len(self._jobs) < self._limit()
+
+    def _limit(self) -> int:
+        """How many queries the next batch takes: half of those expected, if that is enough."""
+        if self._jobs.requests == 1:
+            return self._max_batch
+        half = math.ceil(max(self._expected_queries, len(self._jobs)) / 2)
+        return min(half, self._max_batch) if half >= _FULL_PASS else self._max_batch
 
     async def _next_arrival(self) -> None:
         self._arrival.clear()
@@ -196,7 +211,8 @@ class MicroBatcher:
                     await self._answer(wanted)
         else:
             for job, passages in answers:
-                self._cache.put(job.query, job.topk, passages[: job.topk])
+                if not isinstance(passages, PartialPassages):
+                    self._cache.put(job.query, job.topk, passages[: job.topk])
                 self._jobs.finish(job, passages[: job.topk])
             self._metrics.cached.set(len(self._cache))
 

@@ -12,12 +12,17 @@ from retrieval_server.schemas import ScoredDocument
 Passages = list[ScoredDocument]
 
 
+class PartialPassages(Passages):
+    """An answer that one of several engines had no part in: given, but not remembered."""
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """One distinct query on its way; identical ones wait for the same job."""
 
     query: str
     topk: int
+    """The most that one of them asked for: fewer passages are the beginning of more."""
     done: asyncio.Future[Passages]
     request: int
     """Which request it first came with."""
@@ -32,7 +37,9 @@ class JobQueue:
     def __init__(self) -> None:
         self._waiting: dict[Job, None] = {}
         self._waiting_of: Counter[int] = Counter()
-        self._under_way: dict[tuple[str, int], Job] = {}
+        self._unanswered: dict[Job, None] = {}
+        self._latest: dict[str, Job] = {}
+        """Of each query: of two, the one that asks for more."""
         self._requests = itertools.count()
 
     def __len__(self) -> int:
@@ -44,21 +51,21 @@ class JobQueue:
         return len(self._waiting_of)
 
     def missing(self, queries: Sequence[str], topk: int) -> list[str]:
-        """Return the distinct queries that nobody has asked for yet, in order."""
-        return list(dict.fromkeys(q for q in queries if (q, topk) not in self._under_way))
+        """Return the distinct queries that no job will answer with so many passages, in order."""
+        return list(dict.fromkeys(q for q in queries if not self._serves(q, topk)))
 
     def join(self, queries: Sequence[str], topk: int, deadline: float = math.inf) -> list[Job]:
-        """Return the job of each query, new or shared, counting the caller as a waiter."""
-        loop = asyncio.get_running_loop()
+        """Return the job of each query, new or shared, counting the caller as a waiter.
+
+        A job that still waits is asked for more passages; the caller takes its first `topk`.
+        """
         request = next(self._requests)
         for query in self.missing(queries, topk):
-            job = Job(query, topk, loop.create_future(), request)
-            self._under_way[query, topk] = job
-            self._waiting[job] = None
-            self._waiting_of[request] += 1
-        jobs = [self._under_way[query, topk] for query in queries]
+            self._add(query, topk, request)
+        jobs = [self._latest[query] for query in queries]
         for job in jobs:
             job.waiters += 1
+            job.topk = max(job.topk, topk)
             job.deadline = max(job.deadline, deadline)
         return jobs
 
@@ -99,7 +106,7 @@ class JobQueue:
 
     def under_way(self) -> list[asyncio.Future[Passages]]:
         """Return what is not answered yet."""
-        return [job.done for job in self._under_way.values()]
+        return [job.done for job in self._unanswered]
 
     def _take_out(self, job: Job) -> None:
         del self._waiting[job]
@@ -107,7 +114,19 @@ class JobQueue:
         if not self._waiting_of[job.request]:
             del self._waiting_of[job.request]
 
+    def _serves(self, query: str, topk: int) -> bool:
+        job = self._latest.get(query)
+        return job is not None and (job in self._waiting or job.topk >= topk)
+
+    def _add(self, query: str, topk: int, request: int) -> None:
+        job = Job(query, topk, asyncio.get_running_loop().create_future(), request)
+        self._latest[query] = job
+        self._unanswered[job] = None
+        self._waiting[job] = None
+        self._waiting_of[request] += 1
+
     def _forget(self, job: Job) -> None:
-        # A dropped job may have been replaced by a new one for the same query.
-        if self._under_way.get((job.query, job.topk)) is job:
-            del self._under_way[job.query, job.topk]
+        self._unanswered.pop(job, None)
+        # Another may have taken its place.
+        if self._latest.get(job.query) is job:
+            del self._latest[job.query]

@@ -36,6 +36,30 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     return listener
 
 
+def claim(listener: socket.socket) -> socket.socket:
+    """Make this the only server on the address, even while nobody listens on it yet.
+
+    Sockets that may be shared, and those that do not listen, do not keep another server away: it
+    could bind as well until the first has loaded. So each also holds a name, which the kernel gives
+    back however the process ends.
+
+    Returns:
+        What holds the name while it is open.
+
+    Raises:
+        OSError: Another server has it.
+    """
+    host, port = listener.getsockname()[:2]
+    name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # Linux's abstract names belong to the network namespace, as ports do.
+        name.bind(f"\0retrieval-server {host}:{port}")
+    except OSError:
+        name.close()
+        raise
+    return name
+
+
 def address_problem(settings: Settings, error: OSError) -> str:
     """Say in one line why the address cannot be had, and what to do."""
     where = f"{settings.host}:{settings.port}"

@@ -22,7 +22,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from retrieval_server.board import Board
-from retrieval_server.engines.online.counts import REGISTRY as ONLINE_REGISTRY
+from retrieval_server.engines.counts import REGISTRY as ENGINES
 
 METRICS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -76,9 +76,9 @@ class Metrics:
 
     def render(self) -> bytes:
         """Return the text exposition format: of all workers."""
-        # With several workers the collector of their files has the web search engines' counts, too.
+        # With several workers the collector of their files has the engines' counts, too.
         alone = self._shown is self._registry
-        return generate_latest(self._shown) + (generate_latest(ONLINE_REGISTRY) if alone else b"")
+        return generate_latest(self._shown) + (generate_latest(ENGINES) if alone else b"")
 
     def _counter(self, name: str, what: str, *labels: str) -> Counter:
         return Counter(name, what, labels, registry=self._registry)

@@ -3,16 +3,20 @@
 import importlib
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from retrieval_server.encoder import PACKAGE_SCHEME, Encoder, EncoderSettings, FloatArray
+from retrieval_server.model_hub import check_reachable
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
+
+_LEAST_IN_A_PASS: Final = 16
+_IN_A_PASS_OF_A_THREAD: Final = 8
 
 
 class SentenceTransformerEncoder:
@@ -21,6 +25,7 @@ class SentenceTransformerEncoder:
     def __init__(self, model: "SentenceTransformer", settings: EncoderSettings) -> None:
         self._model = model
         self._settings = settings
+        self._batch_size = _texts_in_a_pass(model, settings.batch_size)
         self._dimension = int(self._encode(["dimension"]).shape[1])
 
     @property
@@ -40,11 +45,21 @@ class SentenceTransformerEncoder:
         # The library sorts by length itself, which keeps the padding small.
         vectors = self._model.encode(
             texts,
-            batch_size=self._settings.batch_size,
+            batch_size=self._batch_size,
             normalize_embeddings=self._settings.normalize,
             show_progress_bar=False,
         )
         return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def _texts_in_a_pass(model: "SentenceTransformer", batch_size: int) -> int:
+    """As many texts as the device computes well together, since more are padded more."""
+    import torch
+
+    if model.device.type != "cpu":
+        return batch_size
+    few = max(_LEAST_IN_A_PASS, _IN_A_PASS_OF_A_THREAD * int(torch.get_num_threads()))
+    return min(batch_size, few)
 
 
 def model_location(model: str) -> str:
@@ -69,19 +84,24 @@ def load_encoder(settings: EncoderSettings) -> Encoder:
     """Load the model and make its pooling, length and normalisation those of the settings.
 
     Raises:
-        ValueError: The model has no pooling, or is shorter than `max_length`.
+        ValueError: The model cannot be had, has no pooling, or is shorter than `max_length`.
     """
     import torch
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(model_location(settings.model), device=settings.device)
+    from retrieval_server.packed_linear import pack_linears
+
+    location = model_location(settings.model)
+    check_reachable(location)
+    model = SentenceTransformer(location, device=settings.device)
     _set_pooling(model, settings)
     _set_length(model, settings)
     # A prompt from the model's own files would come before our prefix.
     model.default_prompt_name = None
     # Models saved in half precision load in it.
     model.to(getattr(torch, settings.dtype))
-    return SentenceTransformerEncoder(model.eval(), settings)
+    pack_linears(model.eval())
+    return SentenceTransformerEncoder(model, settings)
 
 
 def _set_pooling(model: "SentenceTransformer", settings: EncoderSettings) -> None:

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import uvicorn
 
@@ -14,7 +14,7 @@ from retrieval_server.board import Seat
 from retrieval_server.engines.assemble import load_service
 from retrieval_server.exits import Exit
 from retrieval_server.lifecycle import Lifecycle, ServiceFactory, Status
-from retrieval_server.listener import address_problem, bind, url_of
+from retrieval_server.listener import address_problem, bind, claim, url_of
 from retrieval_server.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -26,13 +26,15 @@ def serve(settings: Settings, service_factory: ServiceFactory = load_service) ->
     Returns:
         Why the server ended.
     """
-    try:
-        listener = bind(settings.host, settings.port)
-    except OSError as error:
-        logger.error("%s", address_problem(settings, error))
-        return Exit.ADDRESS
-    logger.info("Listening on %s, loading %s", url_of(listener), settings.engines)
-    return run_app(settings, listener, Seat.alone(), service_factory)
+    with ExitStack() as stack:
+        try:
+            listener = stack.enter_context(bind(settings.host, settings.port))
+            stack.enter_context(claim(listener))
+        except OSError as error:
+            logger.error("%s", address_problem(settings, error))
+            return Exit.ADDRESS
+        logger.info("Listening on %s, loading %s", url_of(listener), settings.engines)
+        return run_app(settings, listener, Seat.alone(), service_factory)
 
 
 def run_app(

@@ -1,6 +1,6 @@
 """Settings of the server: flags of `python -m retrieval_server`, or RETRIEVER_* variables."""
 
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -8,6 +8,9 @@ from pydantic_settings import SettingsConfigDict
 from retrieval_server.encoder import Dtype
 from retrieval_server.engines.settings import EngineSettings
 from retrieval_server.logs import LogFormat
+
+_MOST: Final = 2**31 - 1
+"""FAISS's integers."""
 
 
 def _sendable(token: SecretStr) -> SecretStr:
@@ -71,13 +74,19 @@ class Settings(EngineSettings):
     )
 
     nprobe: int | None = Field(
-        default=None, ge=1, description="Lists an ivf index probes; default: the index's."
+        default=None, ge=1, le=_MOST, description="Lists an ivf index probes; default: the index's."
     )
     ef_search: int | None = Field(
-        default=None, ge=1, description="Candidates an hnsw index keeps; default: the index's."
+        default=None,
+        ge=1,
+        le=_MOST,
+        description="Candidates an hnsw index keeps; default: the index's.",
     )
     candidates: int | None = Field(
-        default=None, ge=1, description="Rows re-ranked by exact vectors; default: the index's."
+        default=None,
+        ge=1,
+        le=_MOST,
+        description="Rows re-ranked by exact vectors; default: the index's.",
     )
     memory_map: bool = Field(
         default=True,

@@ -24,7 +24,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from retrieval_server.board import SPAWN, Board, Seat, WorkerState
 from retrieval_server.exits import Exit
-from retrieval_server.listener import address_problem, bind, url_of
+from retrieval_server.listener import address_problem, bind, claim, url_of
 from retrieval_server.logs import configure_logs
 from retrieval_server.metrics import METRICS_FOLDER
 from retrieval_server.settings import Settings
@@ -49,6 +49,7 @@ def supervise(settings: Settings) -> Exit:
         try:
             bind(settings.host, settings.port).close()  # or a server that shares would be joined
             holder = stack.enter_context(bind(settings.host, settings.port, shared=True))
+            stack.enter_context(claim(holder))
         except OSError as error:
             logger.error("%s", address_problem(settings, error))
             return Exit.ADDRESS

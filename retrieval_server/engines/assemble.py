@@ -1,23 +1,20 @@
 """Settings -> the engine that is served: indexes and a web search engine, fused, re-ranked."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator
 
 from retrieval_server.engines.cross_encoder import RerankerSettings, load_cross_encoder
+from retrieval_server.engines.fit import own_settings
 from retrieval_server.engines.hybrid import HybridService
 from retrieval_server.engines.online.client import OnlineClient, OnlineSettings
 from retrieval_server.engines.online.provider import ProviderName
 from retrieval_server.engines.online.providers import PROVIDERS
 from retrieval_server.engines.online.service import OnlineService
 from retrieval_server.engines.rerank import RerankService, Scorer
-from retrieval_server.index_types import IndexType
 from retrieval_server.manifest import Manifest
 from retrieval_server.sentence_encoder import load_encoder
 from retrieval_server.service import LoadEncoder, Report, Service, load_index
 from retrieval_server.settings import Settings
-
-_DEFAULTS: Final = {name: field.default for name, field in Settings.model_fields.items()}
 
 LoadScorer = Callable[[RerankerSettings], Scorer]
 
@@ -42,7 +39,9 @@ def load_service(
         OnlineError: The web search engine does not answer.
     """
     engines = [*_load_indexes(settings, report, load), *_connect(settings, report)]
-    engine = HybridService(engines, settings.hybrid_depth) if len(engines) > 1 else engines[0]
+    engine = engines[0]
+    if len(engines) > 1:
+        engine = HybridService(engines, settings.hybrid_depth, strict=settings.hybrid_strict)
     if settings.rerank is None:
         return engine
     report("re-ranker")
@@ -55,23 +54,8 @@ def _load_indexes(settings: Settings, report: Report, load: LoadEncoder) -> Iter
         return
     manifests = [Manifest.load(folder) for folder in settings.index]
     for folder, manifest in zip(settings.index, manifests, strict=True):
-        own = _own_settings(manifest, manifests, settings)
+        own = own_settings(manifest, manifests, settings)
         yield load_index(folder, own, _report_of(folder.name, report), load)
-
-
-def _own_settings(
-    manifest: Manifest, manifests: Sequence[Manifest], settings: Settings
-) -> Settings:
-    """Leave out what only another of the indexes has; what none has is refused as for one."""
-    foreign = set().union(*map(_has, manifests)) - _has(manifest)
-    return settings.model_copy(update={name: _DEFAULTS[name] for name in foreign})
-
-
-def _has(manifest: Manifest) -> set[str]:
-    """The settings that mean something to the type of an index."""
-    names = manifest.search.model_dump(exclude_none=True).keys()
-    by_vectors = {"encoder"} if manifest.encoder else set()
-    return {*names, *by_vectors, *({"faiss_gpu"} if manifest.backend is IndexType.FLAT else ())}
 
 
 def _report_of(name: str, report: Report) -> Report:

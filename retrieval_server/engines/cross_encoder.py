@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrieval_server.encoder import Dtype, FloatArray
+from retrieval_server.model_hub import check_reachable
 from retrieval_server.sentence_encoder import model_location
 
 if TYPE_CHECKING:
@@ -57,17 +58,21 @@ def load_cross_encoder(settings: RerankerSettings) -> CrossEncoderScorer:
     """Load the model, and let it score one pair.
 
     Raises:
-        ValueError: The model has not one score a pair, or is shorter than `max_length`.
+        ValueError: The model cannot be had, has not one score a pair, or is shorter than
+            `max_length`.
     """
     import torch
     from sentence_transformers import CrossEncoder
 
-    model = CrossEncoder(
-        model_location(settings.model), device=settings.device, max_length=settings.max_length
-    )
+    from retrieval_server.packed_linear import pack_linears
+
+    location = model_location(settings.model)
+    check_reachable(location)
+    model = CrossEncoder(location, device=settings.device, max_length=settings.max_length)
     _check(model, settings)
     model.to(getattr(torch, settings.dtype or "float32"))
-    scorer = CrossEncoderScorer(model.eval(), settings)
+    pack_linears(model.eval())
+    scorer = CrossEncoderScorer(model, settings)
     scorer.score([("query", "passage")])
     return scorer
 

@@ -57,7 +57,7 @@ class RerankService:
         ends = np.cumsum([len(passages) for passages in candidates], dtype=int)
         # One part more than there are lists: what follows the last, nothing.
         return [
-            _reorder(passages, part)[:topk]
+            type(passages)(_reorder(passages, part)[:topk])
             for passages, part in zip(candidates, np.split(scores, ends), strict=False)
         ]
 

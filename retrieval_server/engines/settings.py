@@ -49,6 +49,10 @@ class EngineSettings(BaseSettings):
     hybrid_depth: int = Field(
         default=100, ge=1, description="Passages of each engine that are fused, with several."
     )
+    hybrid_strict: bool = Field(
+        default=False,
+        description="Answer 500 when one of several engines fails; else those left answer.",
+    )
     rerank: MODEL | None = Field(
         default=None,
         description="Cross-encoder that re-ranks the best passages: name, folder or "
@@ -104,8 +108,9 @@ class EngineSettings(BaseSettings):
         if not engines:
             yield "nothing to serve: give --index FOLDER, or --online PROVIDER"
         given = self.model_fields_set
-        if engines < 2 and "hybrid_depth" in given:
-            yield "--hybrid-depth needs two engines: give --index twice, or --index and --online"
+        for flag in sorted(f for f in given if f.startswith("hybrid_") and engines < 2):
+            name = flag.replace("_", "-")
+            yield f"--{name} needs two engines: give --index twice, or --index and --online"
         for name, value in (("rerank", self.rerank), ("online", self.online)):
             for flag in sorted(f for f in given if f.startswith(f"{name}_") and not value):
                 yield f"--{flag.replace('_', '-')} does nothing without --{name}"

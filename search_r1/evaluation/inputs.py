@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -27,8 +27,8 @@ class Inputs:
     """Those to answer, in the data's order."""
     sha256: str
     """Of their ids, texts and gold answers."""
-    health: Mapping[str, Any] | None = None
-    """What the search engine says of itself; None if there is none, or it says nothing."""
+    health: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    """What the search engine at each URL says of itself; None if it says nothing."""
 
     @classmethod
     def gather(cls, config: EvalConfig) -> Self:
@@ -64,7 +64,7 @@ class Inputs:
         if not config.searchable:
             return self
         _try_search(config)
-        return replace(self, health=ask_health(config.search.urls[0]))
+        return replace(self, health={url: ask_health(url) for url in config.search.urls})
 
 
 def ask_health(url: str) -> dict[str, Any] | None:

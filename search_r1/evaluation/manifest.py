@@ -1,7 +1,7 @@
 """What an evaluation was made with: written before the first answer, checked before any other."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +32,6 @@ def describe(config: EvalConfig, inputs: Inputs, prompt: str | None) -> dict[str
     Returns:
         JSON data: under `settings` what a resumed run must share, under `about` all else.
     """
-    health = inputs.health
     settings = config.settings() | {
         "model": str(config.model.resolve()),
         "model_files": fingerprint(config.model),
@@ -40,11 +39,11 @@ def describe(config: EvalConfig, inputs: Inputs, prompt: str | None) -> dict[str
         "data": {str(path.resolve()): rows for path, rows in inputs.files.items()},
         "questions": {"count": len(inputs.questions), "sha256": inputs.sha256},
         "prompt_sha256": text_hash([prompt or ""]),
-        "retriever": _served(health) if health else None,
+        "retriever": _all_served(inputs.health.values()),
         "versions": _versions(),
     }
     about = {"created": datetime.now(UTC).isoformat(timespec="seconds"), "prompt": prompt}
-    return {"settings": settings, "about": about | config.resources() | {"health": health}}
+    return {"settings": settings, "about": about | config.resources() | {"health": inputs.health}}
 
 
 def write_or_check(path: Path, manifest: Mapping[str, Any]) -> None:
@@ -65,6 +64,12 @@ def write_or_check(path: Path, manifest: Mapping[str, Any]) -> None:
             f"{path}: the answers there were made with other settings: {'; '.join(found)}. "
             "Give those settings, or another --output"
         )
+
+
+def _all_served(healths: Iterable[Mapping[str, Any] | None]) -> object:
+    """What the servers serve: once if it is the same, else of each."""
+    told = [_served(health) if health else None for health in healths]
+    return told[0] if told and all(one == told[0] for one in told) else told or None
 
 
 def _served(health: Mapping[str, Any]) -> dict[str, Any]:

@@ -125,6 +125,29 @@ def test_what_is_over_a_limit_or_of_a_wrong_type_is_named(
     assert problem["msg"]
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
+def test_a_body_that_is_said_to_be_no_json_is_refused(start: Start, kind: str | None) -> None:
+    headers = {"Content-Type": kind} if kind else {}
+    answer = start().post("/retrieve", content='{"queries": ["a"]}', headers=headers)
+    assert answer.status_code == 415
+    assert "Content-Type: application/json" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/LD+JSON"])
+def test_json_may_be_called_by_any_of_its_names(start: Start, kind: str) -> None:
+    headers = {"Content-Type": kind}
+    answer = start().post("/retrieve", content='{"queries": ["a"]}', headers=headers)
+    assert answer.status_code == 200
+
+
+def test_bytes_that_are_no_text_are_refused(start: Start) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert (
+        start().post("/retrieve", content=b'{"queries": ["\xff"]}', headers=headers).status_code
+        == 400
+    )
+
+
 def test_other_paths_and_methods_are_refused(start: Start) -> None:
     client = start()
     assert client.get("/retrieve").status_code == 405
@@ -154,5 +177,5 @@ def test_metrics_count_answers_batches_and_their_sizes(start: Start) -> None:
 
 def test_the_schema_documents_the_refusals(start: Start) -> None:
     operation = start().get("/openapi.json").json()["paths"]["/retrieve"]["post"]
-    refusals = {"400", "401", "413", "422", "429", "500", "503", "504"}
+    refusals = {"400", "401", "413", "415", "422", "429", "500", "503", "504"}
     assert set(operation["responses"]) == {"200"} | refusals

@@ -17,7 +17,7 @@ from retrieval_server.batcher import (
     SearchFailedError,
 )
 from retrieval_server.board import Board
-from retrieval_server.jobs import Passages
+from retrieval_server.jobs import PartialPassages, Passages
 from retrieval_server.metrics import Metrics
 from retrieval_server.schemas import Document, ScoredDocument
 
@@ -164,7 +164,7 @@ def test_a_request_above_the_batch_size_is_split_and_joined(engine: Engine) -> N
     assert engine.batches == [queries[:3], queries[3:6], queries[6:]]
 
 
-def test_each_request_gets_its_own_topk(engine: Engine) -> None:
+def test_each_request_gets_its_own_topk_of_one_search(engine: Engine) -> None:
     async def scenario(batcher: MicroBatcher) -> None:
         first = await busy(engine, batcher, "first")
         tasks = [ask(batcher, "a", topk=topk) for topk in (1, 5, 3)]
@@ -174,7 +174,7 @@ def test_each_request_gets_its_own_topk(engine: Engine) -> None:
         assert [len((await task)[0]) for task in tasks] == [1, 5, 3]
 
     play(engine, scenario)
-    assert engine.batches == [["first"], ["a", "a", "a"]]
+    assert engine.batches == [["first"], ["a"]]
 
 
 def test_identical_queries_share_one_search_even_while_it_runs(engine: Engine) -> None:
@@ -188,6 +188,50 @@ def test_identical_queries_share_one_search_even_while_it_runs(engine: Engine) -
 
     play(engine, scenario)
     assert engine.batches == [["a"], ["b"]]
+
+
+def test_a_query_being_searched_serves_as_many_passages_and_no_more(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        engine.gate.clear()
+        first = ask(batcher, "a", topk=3)
+        while not engine.batches:  # noqa: ASYNC110 - the engine is in another thread
+            await asyncio.sleep(0.001)
+        fewer, more, again = (ask(batcher, "a", topk=topk) for topk in (2, 4, 3))
+        await asyncio.sleep(0)
+        engine.gate.set()
+        assert await first == [passages("a", 3)]
+        assert await fewer == [passages("a", 2)]
+        assert await more == [passages("a", 4)]
+        assert await again == [passages("a", 3)]
+
+    play(engine, scenario)
+    assert engine.batches == [["a"], ["a"]]
+
+
+def test_of_many_a_batch_takes_half_and_then_the_halves_alternate(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        async def client(name: int) -> None:
+            for turn in range(4):
+                await batcher.submit([f"{name}/{turn}"], 1)
+
+        first = await busy(engine, batcher, "first")
+        clients = [asyncio.create_task(client(name)) for name in range(40)]
+        await asyncio.sleep(0.01)
+        engine.gate.set()
+        await asyncio.gather(first, *clients)
+
+    play(engine, scenario, max_wait=0.005)
+    sizes = [len(batch) for batch in engine.batches]
+    assert sizes[:3] == [1, 21, 20]  # half of 41 under way, then of 40
+    assert sum(sizes) == 161
+
+
+def test_one_request_is_not_halved(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        await batcher.submit([str(number) for number in range(90)], 1)
+
+    play(engine, scenario)
+    assert [len(batch) for batch in engine.batches] == [90]
 
 
 def test_a_cancelled_request_leaves_the_queue_but_not_the_queries_it_shares(
@@ -384,6 +428,21 @@ def test_errors_are_not_remembered(engine: Engine) -> None:
         assert await batcher.submit(["a"], 1) == [passages("a", 1)]
 
     play(engine, scenario, cache_size=2)
+
+
+def test_partial_answers_are_not_remembered(engine: Engine) -> None:
+    def partial(queries: Sequence[str], topk: int) -> list[Passages]:
+        return [PartialPassages(found) for found in engine(queries, topk)]
+
+    async def scenario(batcher: MicroBatcher) -> None:
+        batcher._search = partial
+        assert await batcher.submit(["a"], 1) == [passages("a", 1)]
+        batcher._search = engine
+        assert await batcher.submit(["a"], 1) == [passages("a", 1)]
+        assert await batcher.submit(["a"], 1) == [passages("a", 1)]
+
+    play(engine, scenario, cache_size=2)
+    assert engine.batches == [["a"], ["a"]]
 
 
 def test_too_few_answers_are_an_error_not_a_hang(engine: Engine) -> None:

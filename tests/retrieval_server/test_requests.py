@@ -55,6 +55,14 @@ def test_a_request_whose_deadline_passes_is_answered_504(
     assert encoded == [["first"]]
 
 
+def test_without_time_only_what_is_remembered_is_answered(start: Start) -> None:
+    client = start()
+    now = {"Prefer": "wait=0"}
+    assert client.post("/retrieve", json=body("Ada"), headers=now).status_code == 504
+    assert client.post("/retrieve", json=body("Ada")).status_code == 200
+    assert client.post("/retrieve", json=body("Ada"), headers=now).status_code == 200
+
+
 def test_the_server_has_a_deadline_of_its_own(start: Start, gate: threading.Event) -> None:
     client = start(deadline_seconds=0.05)
     gate.clear()

@@ -1,14 +1,10 @@
-"""What the web search engines are asked and how they answer, in Prometheus's terms.
-
-One registry for the process, since an engine is made by a factory that knows no app;
-`retrieval_server.metrics` shows it at /metrics with everything else.
-"""
+"""What the web search engines are asked and how they answer, in Prometheus's terms."""
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import Counter, Histogram
 
-REGISTRY: Final = CollectorRegistry()
+from retrieval_server.engines.counts import REGISTRY
 
 ATTEMPTS: Final = Counter(
     "retriever_online_attempts",

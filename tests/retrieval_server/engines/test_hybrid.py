@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from retrieval_server.engines.counts import PARTIAL
 from retrieval_server.engines.hybrid import HybridService, fuse
+from retrieval_server.jobs import PartialPassages
 from retrieval_server.manifest import ManifestError
 
 
@@ -79,8 +81,31 @@ def test_indexes_of_different_corpora_are_refused(ranked: Any) -> None:
         HybridService([ranked({}), ranked({}, corpus="two")], depth=5)
 
 
-def test_an_engine_that_fails_fails_the_answer(ranked: Any) -> None:
-    service = HybridService([ranked({"q": "a"}), ranked({})], depth=5)
+def test_an_engine_that_fails_has_no_part_in_the_answer(
+    ranked: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = HybridService([ranked({"q": "ab"}), ranked({})], depth=5)
+    failed = PARTIAL.labels("1:ranked")
+    before = failed._value.get()
+    (found,) = service.search(["q"], 2)
+    assert isinstance(found, PartialPassages)
+    assert [passage.document.id for passage in found] == ["a", "b"]
+    assert failed._value.get() == before + 1
+    assert "1 queries answered without 1:ranked: KeyError" in caplog.text
+    service.close()
+
+
+def test_what_all_engines_answered_is_whole(ranked: Any) -> None:
+    service = HybridService([ranked({"q": "a"}), ranked({"q": "a"})], depth=5)
+    assert not isinstance(service.search(["q"], 1)[0], PartialPassages)
+    service.close()
+
+
+@pytest.mark.parametrize(("first", "strict"), [({"q": "a"}, True), ({}, False)])
+def test_a_failure_fails_the_answer_if_strict_or_if_none_is_left(
+    ranked: Any, first: dict[str, str], strict: bool
+) -> None:
+    service = HybridService([ranked(first), ranked({})], depth=5, strict=strict)
     with pytest.raises(KeyError):
         service.search(["q"], 1)
     service.close()

@@ -19,7 +19,7 @@ ONE = [Question("nq/1", "Who?", ("x",), "nq")]
 def manifest(
     config: EvalConfig, prompt: str = "prompt", health: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    return describe(config, Inputs({config.data[0]: 1}, ONE, "hash", health), prompt)
+    return describe(config, Inputs({config.data[0]: 1}, ONE, "hash", health or {}), prompt)
 
 
 def test_it_says_what_the_answers_were_made_with(config: Config) -> None:
@@ -33,7 +33,7 @@ def test_it_says_what_the_answers_were_made_with(config: Config) -> None:
     assert settings["model_files"].keys() == {"config.json", "model.safetensors"}
     assert "search-r1" in settings["versions"]
     assert made["about"]["prompt"] == "prompt"
-    assert json.loads(json.dumps(made))["about"]["health"] is None
+    assert json.loads(json.dumps(made))["about"]["health"] == {}
 
 
 def test_the_same_settings_resume_and_other_resources_do_not_matter(
@@ -81,8 +81,16 @@ def test_a_server_without_health_has_none(serve: Callable[..., Any]) -> None:
 
 def test_what_the_server_serves_is_part_of_the_settings(config: Config) -> None:
     health = {"status": "ready", "rows": 4, "encoder": {"model": "e5"}}
-    made = manifest(config(searchable=True), health=health)
+    servers = {"http://one/retrieve": health, "http://two/retrieve": health}
+    made = manifest(config(searchable=True), health=servers)
     assert made["settings"]["retriever"] == {"rows": 4, "encoder": {"model": "e5"}}
+    assert made["about"]["health"] == servers
+
+
+def test_servers_that_differ_or_say_nothing_are_all_told(config: Config) -> None:
+    health = {"http://one/retrieve": {"rows": 4}, "http://two/retrieve": {"rows": 5}, "x": None}
+    made = manifest(config(searchable=True), health=health)
+    assert made["settings"]["retriever"] == [{"rows": 4}, {"rows": 5}, None]
     assert made["about"]["health"] == health
 
 
@@ -90,7 +98,7 @@ def test_so_are_the_parts_of_an_engine_that_is_made_of_others(config: Config) ->
     index = {"rows": 4, "encoder": {"model": "e5"}}
     hybrid = {"rows": 4, "fusion": {"k": 60}, "parts": [index | {"created": "today"}]}
     health = {"status": "ready", "model": "m", "depth": 20, "rows": 4, "parts": [hybrid]}
-    served = manifest(config(searchable=True), health=health)["settings"]["retriever"]
+    served = manifest(config(searchable=True), health={"u": health})["settings"]["retriever"]
     told = hybrid | {"parts": [index]}
     assert served == {"model": "m", "depth": 20, "rows": 4, "parts": [told]}
 
