@@ -21,6 +21,12 @@ echo "test: unit tests, without torch (over a minute)"
 .venv/bin/pytest -q -n auto --dist worksteal -m "not slow and not gpu"
 [ "${1:-}" != --fast ] || exit 0
 
-echo "test: end-to-end tests with real verl, Ray, FSDP2, vLLM and a real server (about half an hour)"
-# One process trains, up to 8 GiB at a time; beside it another does the rest, up to 4.
-.venv/bin/pytest -v -n 2 --dist loadgroup -m "slow and not gpu"
+echo "test: slow unit tests, and beside them end-to-end tests with real verl, Ray, FSDP2, vLLM and a"
+echo "test: real server (about 25 minutes); a training takes up to 8 GiB, the others up to 4"
+units=$(mktemp)
+.venv/bin/pytest -v -m "slow and not gpu" --ignore tests/e2e >"$units" 2>&1 &
+failed=0
+.venv/bin/pytest -v -m "slow and not gpu" tests/e2e || failed=$?
+wait $! || failed=$?
+cat "$units"
+exit "$failed"

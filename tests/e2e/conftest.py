@@ -65,19 +65,6 @@ class Run:
 Train = Callable[..., Run]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup` all that train are in one process, and the others in another.
-
-    A training takes up to 8 GiB, so no two may run at a time; a process start has one thread, so
-    something else should.
-    """
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            trains = "tiny_run" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("training" if trains else "answering"))
-
-
 def search_r1(*arguments: object, timeout: float = HANGS) -> subprocess.CompletedProcess[str]:
     """Run the installed command and return what it said."""
     return subprocess.run(
