@@ -1,5 +1,6 @@
 """The command: prepare, train, plot."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +12,21 @@ from benchmarks.learning.workshop import Workshop
 
 NAMES = ", ".join(experiment.name for experiment in EXPERIMENTS)
 Output = Annotated[Path, typer.Option(file_okay=False, help="Where worlds, policy and runs are.")]
+Steps = Annotated[int, typer.Option(help="Optimizer steps of pretraining.")]
+Demonstrated = Annotated[int, typer.Option(help="Demonstrations of the warm start.")]
 Only = Annotated[list[str] | None, typer.Option(help=f"Only this of {NAMES}; repeatable.")]
 
 app = typer.Typer(add_completion=False, help=__doc__, pretty_exceptions_enable=False)
 
 
 @app.command()
-def prepare(output: Output = Path("runs/learning")) -> None:
+def prepare(
+    output: Output = Path("runs/learning"),
+    reading_steps: Steps = Workshop.reading_steps,
+    demonstrated: Demonstrated = Workshop.demonstrated,
+) -> None:
     """Make worlds and index, teach a small policy to read, then the tags."""
-    Workshop(output.resolve()).prepare()
+    Workshop(output.resolve(), reading_steps, demonstrated).prepare()
 
 
 @app.command()
@@ -29,12 +36,13 @@ def run(
     ] = None,
     output: Output = Path("runs/learning"),
     experiment: Only = None,
+    seeds: Annotated[int, typer.Option(help="At most so many of an experiment.")] = 3,
 ) -> None:
-    """Prepare, and train what is not finished."""
+    """Train what is not finished of prepared experiments; what is not prepared is."""
     workshop = Workshop(output.resolve())
     workshop.prepare()
     for chosen in _chosen(experiment):
-        train(workshop, chosen, overrides or [])
+        train(workshop, replace(chosen, seeds=chosen.seeds[:seeds]), overrides or [])
 
 
 @app.command()

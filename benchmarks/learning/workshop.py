@@ -13,11 +13,15 @@ COMMAND: Final = str(Path(sys.executable).with_name("search-r1"))
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workshop:
-    """A folder of made parts."""
+    """A folder of made parts, and how long its policy is taught."""
 
     folder: Path
+    reading_steps: int = 1_500
+    """Of pretraining."""
+    demonstrated: int = 5_000
+    """Demonstrations of the warm start."""
 
     @property
     def world(self) -> Path:
@@ -63,7 +67,10 @@ class Workshop:
             *("prepare", "index", "--corpus", self.world / "corpus.jsonl"),
             *("--output", self.index, "--type", "bm25"),
         )
-        _run(sys.executable, "-m", "benchmarks.learning.pretrain", "--output", self.reader)
+        _run(
+            *(sys.executable, "-m", "benchmarks.learning.pretrain", "--output", self.reader),
+            *("--steps", self.reading_steps),
+        )
         if not self.demonstrations.exists():
             self._demonstrate()
         if not self.lessons.exists():
@@ -78,7 +85,7 @@ class Workshop:
         """One in five guesses at once; the others search, and answer with any name they read."""
         _search_r1(
             *("prepare", "demonstrations", "--world", self.school, "--model", self.reader),
-            *("--output", self.demonstrations, "--count", 5_000),
+            *("--output", self.demonstrations, "--count", self.demonstrated),
             *("--gold-share", 0, "--guess-share", 0.2),
             *("--top-k", 1, "--max-searches", 3, "--observation-tokens", 256),
         )
