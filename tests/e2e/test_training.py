@@ -24,11 +24,7 @@ pytestmark = pytest.mark.slow
 
 Processes = Callable[[], list[Any]]
 
-SETTINGS = (
-    "trainer.save_freq=2",
-    "trainer.val_before_train=false",
-    "trainer.total_training_steps=3",
-)
+RESUMED = ("trainer.save_freq=2", "trainer.val_before_train=false")
 
 PPO = ("algo=ppo", "algorithm.use_kl_in_reward=true")
 
@@ -126,20 +122,12 @@ def test_a_validation_leaves_its_trajectories(grpo: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def resumed(
-    grpo: Any, train: Any, mortal_server: Any, workshop: Path, grpo_words: tuple[str, ...]
-) -> Any:
-    """A run resumed from checkpoints whose newest one is broken; its server dies after a step."""
+def resumed(grpo: Any, train: Any, workshop: Path, grpo_words: tuple[str, ...]) -> Any:
+    """A run resumed from checkpoints whose newest one is broken."""
     folder = workshop / "resumed"
     shutil.copytree(grpo.folder / "checkpoints", folder / "checkpoints")
     flip_a_bit(shard(folder, 2))
-    killer = Thread(target=kill_after, args=(folder / "rollouts" / "2.jsonl", mortal_server))
-    killer.start()
-    run = train(
-        "resumed", *grpo_words, *SETTINGS, "search.timeout_seconds=5", url=mortal_server.url
-    )
-    killer.join()
-    return run
+    return train("resumed", *grpo_words, *RESUMED)
 
 
 def test_a_resumed_run_passes_over_a_broken_checkpoint_and_repeats_the_step(
@@ -155,10 +143,21 @@ def test_a_resumed_run_passes_over_a_broken_checkpoint_and_repeats_the_step(
     )
 
 
-def test_a_run_stops_when_its_server_dies(resumed: Any) -> None:
-    assert resumed.code == 1
-    assert "more than search.max_failure_rate" in resumed.log
-    assert set(resumed.metrics()) == {2}  # nothing was trained on in step 3
+def test_a_run_stops_when_its_server_dies(
+    grpo: Any, train: Any, mortal_server: Any, workshop: Path, grpo_words: tuple[str, ...]
+) -> None:
+    folder, checkpoints = workshop / "deserted", grpo.folder / "checkpoints"
+    shutil.copytree(checkpoints / "global_step_1", folder / "checkpoints" / "global_step_1")
+    (folder / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("1")
+    killer = Thread(target=kill_the_server, args=(folder, mortal_server))
+    killer.start()
+    short = ("search.timeout_seconds=5", "search.backoff_seconds=0.1")
+    ended = train("deserted", *grpo_words, *RESUMED, *short, url=mortal_server.url)
+    killer.join()
+    assert ended.code == 1
+    assert "more than search.max_failure_rate" in ended.log
+    assert mortal_server.url in ended.log
+    assert not ended.metrics()  # nothing was trained on in step 2
 
 
 def test_a_run_whose_engine_is_killed_says_so_and_leaves_nothing(
@@ -167,7 +166,7 @@ def test_a_run_whose_engine_is_killed_says_so_and_leaves_nothing(
     killed: list[float] = []
     killer = Thread(target=kill_the_engine, args=(resumed.folder, left_of_runs, killed))
     killer.start()
-    ended = train("resumed", *grpo_words, *SETTINGS)
+    ended = train("resumed", *grpo_words, *RESUMED, "trainer.total_training_steps=3")
     seconds = time.monotonic() - killed[0]
     killer.join()
     assert ended.code == 1
@@ -184,19 +183,23 @@ def flip_a_bit(path: Path) -> None:
     path.write_bytes(content)
 
 
-def kill_after(file: Path, server: Any) -> None:
-    wait_until(file.exists, 900)
+def kill_the_server(run: Path, server: Any) -> None:
+    await_first_step(run)
     server.process.kill()
     server.process.wait()
 
 
 def kill_the_engine(run: Path, processes: Processes, killed: list[float]) -> None:
-    """Kill it once the trainer has come to its first step, when it writes a file of metrics."""
-    before = len(list((run / "metrics").glob("*.jsonl")))
-    wait_until(lambda: len(list((run / "metrics").glob("*.jsonl"))) > before, 900)
+    await_first_step(run)
     [engine] = [one for one in processes() if "VLLM::EngineCore" in " ".join(one.cmdline())]
     engine.kill()
     killed.append(time.monotonic())
+
+
+def await_first_step(run: Path) -> None:
+    """Wait until the trainer of a run that starts now comes to a step: it opens its metrics."""
+    before = len(list((run / "metrics").glob("*.jsonl")))
+    wait_until(lambda: len(list((run / "metrics").glob("*.jsonl"))) > before, 900)
 
 
 def wait_until(holds: Callable[[], bool], seconds: float) -> None:
