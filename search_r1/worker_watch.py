@@ -12,7 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ray.core.generated.common_pb2 import ActorDeathCause
 
 # Below verl's logger, which verl shields from what other libraries do to the root logger.
 logger = logging.getLogger("verl.search_r1.worker_watch")
@@ -35,20 +38,31 @@ def find_death() -> str | None:
     """The actor of this run that died first without being asked to; None while all is well."""
     import ray
     from ray._private.state import actors
-    from ray.core.generated.common_pb2 import ActorDiedErrorContext
 
     if not ray.is_initialized():
         return None
-    reasons = {ActorDiedErrorContext.Reason.Value(name): name for name in _BY_ITSELF}
     dead = [
         (one["EndTime"], one["ActorClassName"], one["Pid"], one["Address"]["IPAddress"])
         for one in actors(actor_state_name="DEAD").values()
-        if one["DeathCause"].actor_died_error_context.reason in reasons
+        if died_by_itself(one["DeathCause"])
     ]
     if not dead:
         return None
     _, name, pid, address = min(dead)
     return f"{name}, process {pid} on {address}"
+
+
+def died_by_itself(cause: "ActorDeathCause") -> bool:
+    """Whether nobody asked for the death of an actor, by Ray's ``ActorDeathCause`` of it.
+
+    Ray's own monitor of memory counts as nobody: it kills whom it chooses.
+    """
+    from ray.core.generated.common_pb2 import ActorDiedErrorContext
+
+    if cause.WhichOneof("context") == "oom_context":
+        return True
+    reasons = [ActorDiedErrorContext.Reason.Value(name) for name in _BY_ITSELF]
+    return cause.actor_died_error_context.reason in reasons
 
 
 class _Watch(threading.Thread):
@@ -119,6 +133,6 @@ def _says_that_one_died(error: Exception) -> bool:
 def _report(death: str | None) -> str:
     return (
         f"a process of the run died: {death or 'its log is above'}\n"
-        "  it was killed, perhaps by the kernel for want of memory (dmesg tells), or crashed\n"
+        "  it was killed, perhaps for want of memory (the log above or dmesg tells), or crashed\n"
         "  resume with the same command, from the newest checkpoint"
     )

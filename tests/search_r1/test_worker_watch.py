@@ -6,7 +6,12 @@ import time
 
 import pytest
 
-from search_r1.worker_watch import WorkerDiedError, ended_by_dead_workers, find_death
+from search_r1.worker_watch import (
+    WorkerDiedError,
+    died_by_itself,
+    ended_by_dead_workers,
+    find_death,
+)
 
 DEATH = "AgentLoopWorkerTQ, process 17 on 192.0.2.1"
 SOON = {"poll_s": 0.01, "grace_s": 0.05}
@@ -38,6 +43,21 @@ def test_a_healthy_run_is_left_alone() -> None:
 def test_an_interrupt_by_a_person_stays_one() -> None:
     with pytest.raises(KeyboardInterrupt), ended_by_dead_workers(lambda: None, **SOON):
         raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_a_death_counts_if_nobody_asked_for_it() -> None:
+    from ray.core.generated.common_pb2 import ActorDeathCause, ActorDiedErrorContext, OomContext
+
+    def ended(reason: str) -> ActorDeathCause:
+        number = ActorDiedErrorContext.Reason.Value(reason)
+        return ActorDeathCause(actor_died_error_context=ActorDiedErrorContext(reason=number))
+
+    assert died_by_itself(ActorDeathCause(oom_context=OomContext(error_message="memory")))
+    assert died_by_itself(ended("WORKER_DIED"))
+    assert died_by_itself(ended("NODE_DIED"))
+    assert not died_by_itself(ended("RAY_KILL"))
+    assert not died_by_itself(ended("OUT_OF_SCOPE"))
 
 
 @pytest.mark.slow
