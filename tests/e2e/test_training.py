@@ -151,8 +151,8 @@ def test_a_run_stops_when_its_server_dies(
     (folder / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("1")
     killer = Thread(target=kill_the_server, args=(folder, mortal_server))
     killer.start()
-    short = ("search.timeout_seconds=5", "search.backoff_seconds=0.1")
-    ended = train("deserted", *grpo_words, *RESUMED, *short, url=mortal_server.url)
+    words = (*grpo_words, *RESUMED, "search.timeout_seconds=5")
+    ended = train("deserted", *words, url=mortal_server.url)
     killer.join()
     assert ended.code == 1
     assert "more than search.max_failure_rate" in ended.log
