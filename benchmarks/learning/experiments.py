@@ -7,6 +7,7 @@ import contextlib
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,9 @@ import httpx
 from tenacity import retry, stop_after_delay, wait_fixed
 
 from benchmarks.learning.workshop import COMMAND, ROOT, Workshop
+from search_r1.ablation.record import exit_code, write_end
 
 CONFIG: Final = Path(__file__).with_name("learning.yaml")
-_FINISHED: Final = "finished"
-"""A file in the folder of a run that reached its end."""
 _READY_SECONDS: Final = 120
 
 
@@ -62,9 +62,7 @@ def train(workshop: Workshop, experiment: Experiment, overrides: Sequence[str]) 
         subprocess.CalledProcessError: a run failed; its log is beside its folder.
     """
     waiting = [
-        seed
-        for seed in experiment.seeds
-        if not (run_folder(workshop, experiment, seed) / _FINISHED).exists()
+        seed for seed in experiment.seeds if exit_code(run_folder(workshop, experiment, seed)) != 0
     ]
     if not waiting:
         return
@@ -72,9 +70,10 @@ def train(workshop: Workshop, experiment: Experiment, overrides: Sequence[str]) 
         for seed in waiting:
             folder = run_folder(workshop, experiment, seed)
             words = _words(workshop, experiment, seed, url, overrides)
+            started = time.monotonic()
             with folder.with_suffix(".log").open("a") as log:
                 subprocess.run(words, cwd=ROOT, stdout=log, stderr=log, check=True)  # noqa: S603
-            (folder / _FINISHED).touch()
+            write_end(folder, 0, time.monotonic() - started)
 
 
 def _words(
