@@ -57,7 +57,8 @@ class Demonstrator:
     def __post_init__(self) -> None:
         wrong = (hop for hop in range(len(self.chain)) if self.rng.random() >= self.gold_share)
         self.right_hops = next(wrong, len(self.chain))
-        if self.rng.random() < self.guess_share:
+        # No draw where nobody guesses: the rows of a seed stay what they were before guesses.
+        if self.guess_share and self.rng.random() < self.guess_share:
             self.right_hops, self._guess = 0, self.library.any_title(self.rng)
 
     async def __call__(self, ids: list[int], max_tokens: int) -> Generation:
