@@ -1,13 +1,14 @@
 """Cross-request micro-batching: queries of many requests are searched together.
 
-One batch runs at a time, in the worker thread; the next queries gather meanwhile. An idle server
-starts at once. A busy one waits, at most `max_wait` seconds after the last batch, for as many
-requests as that batch merged: a lone client never waits, and clients whose answers went out
-together are met together again. Of many queries a batch takes half: the engine then searches one
-half while answers and new questions of the other are on their way.
+As many batches run at the same time as there are lanes, each in a thread; the next queries gather
+meanwhile. An idle server starts at once. A busy one waits, at most `max_wait` seconds after the
+last batch, for as many requests as that batch merged: a lone client never waits, and clients whose
+answers went out together are met together again. Of many queries a batch takes half, or a lane's
+share: one part is searched while answers and new questions of another are on their way.
 """
 
 import asyncio
+import functools
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ _FULL_PASS: Final = 16
 """Queries that an engine answers about as fast, each, as it does many more."""
 
 Search = Callable[[Sequence[str], int], list[Passages]]
+UseCores = Callable[[bool], None]
 
 
 class QueueFullError(Exception):
@@ -50,13 +52,15 @@ class MicroBatcher:
     """Merges concurrent `submit` calls into batches; make it inside a running event loop.
 
     Args:
-        search: Answers a batch; called in `executor`, never twice at once.
-        executor: The worker thread.
+        search: Answers a batch; called in `executor`, at most `lanes` times at once.
+        executor: The worker threads, one a lane.
         metrics: Counts batches, queue and cache.
         max_batch: Most distinct queries in one batch.
         max_wait: Seconds after a batch during which the next one may gather.
         max_queue: Distinct queries that may wait.
         cache_size: Queries whose answers are remembered; 0 for none.
+        lanes: Batches that may be searched at the same time.
+        use_cores: Called in the thread of a batch before it is searched, with whether it is alone.
     """
 
     def __init__(
@@ -69,6 +73,8 @@ class MicroBatcher:
         max_wait: float,
         max_queue: int,
         cache_size: int = 0,
+        lanes: int = 1,
+        use_cores: UseCores | None = None,
     ) -> None:
         self._search = search
         self._executor = executor
@@ -84,7 +90,11 @@ class MicroBatcher:
         self._expected_queries = 1
         self._last_seconds = 0.0
         self._last_end = -math.inf
-        self._running = asyncio.create_task(self._run())
+        self._searched = 0
+        self._use_cores = use_cores
+        self._parts = max(2, lanes)
+        self._gathering = asyncio.Lock()
+        self._lanes = [asyncio.create_task(self._run()) for _ in range(lanes)]
 
     async def submit(
         self, queries: Sequence[str], topk: int, seconds: float = math.inf
@@ -111,8 +121,9 @@ class MicroBatcher:
         """Finish what was accepted, then stop. Submit nothing after."""
         while under_way := self._jobs.under_way():
             await asyncio.wait(under_way)
-        self._running.cancel()
-        await asyncio.gather(self._running, return_exceptions=True)
+        for lane in self._lanes:
+            lane.cancel()
+        await asyncio.gather(*self._lanes, return_exceptions=True)
 
     def _recall(self, queries: Sequence[str], topk: int) -> dict[str, Passages]:
         remembered = {query: self._cache.get(query, topk) for query in queries}
@@ -155,19 +166,29 @@ class MicroBatcher:
 
     def _retry_after(self) -> int:
         batches = math.ceil(len(self._jobs) / self._max_batch)
-        return max(1, math.ceil(batches * self._last_seconds))
+        return max(1, math.ceil(batches * self._last_seconds / len(self._lanes)))
 
     async def _run(self) -> None:
+        """One lane."""
         while True:
-            await self._gather()
-            batch, self._last_requests = self._jobs.take(self._limit(), self._loop.time())
+            async with self._gathering:
+                await self._gather()
+                batch, requests = self._jobs.take(self._limit(), self._loop.time())
             self._metrics.queued.set(len(self._jobs))
             if batch:
-                await self._answer(batch)
-                self._last_end = self._loop.time()
-                self._expected_queries = len(batch) + len(self._jobs)
+                alone = self._is_alone(batch)
+                self._searched += len(batch)
+                await self._answer(batch, alone=alone)
+                self._searched -= len(batch)
+                self._last_requests, self._last_end = requests, self._loop.time()
+                self._expected_queries = len(batch) + len(self._jobs) + self._searched
             else:  # all that wait are late: let them leave
                 await asyncio.sleep(0)
+
+    def _is_alone(self, batch: list[Job]) -> bool:
+        """Whether nothing else is searched nor about to be."""
+        idle = self._loop.time() > self._last_end + self._max_wait
+        return not self._searched and (idle or len(batch) >= self._expected_queries)
 
     async def _gather(self) -> None:
         while not self._jobs:
@@ -183,20 +204,20 @@ class MicroBatcher:
         return self._jobs.requests < self._last_requests and len(self._jobs) < self._limit()
 
     def _limit(self) -> int:
-        """How many queries the next batch takes: half of those expected, if that is enough."""
+        """How many queries the next batch takes: its part of those expected, if that is enough."""
         if self._jobs.requests == 1:
             return self._max_batch
-        half = math.ceil(max(self._expected_queries, len(self._jobs)) / 2)
-        return min(half, self._max_batch) if half >= _FULL_PASS else self._max_batch
+        part = math.ceil(max(self._expected_queries, len(self._jobs)) / self._parts)
+        return min(part, self._max_batch) if part >= _FULL_PASS else self._max_batch
 
     async def _next_arrival(self) -> None:
         self._arrival.clear()
         await self._arrival.wait()
 
-    async def _answer(self, jobs: list[Job]) -> None:
+    async def _answer(self, jobs: list[Job], *, alone: bool) -> None:
         """Search the jobs together; after an error each half alone, so that only the bad fail."""
         try:
-            answers = await self._call_engine(jobs)
+            answers = await self._call_engine(jobs, alone=alone)
         except Exception as error:  # whatever the engine raises is the answer
             self._metrics.search_errors.inc()
             reason = f"{type(error).__name__}: {error}"
@@ -208,7 +229,7 @@ class MicroBatcher:
             middle = len(jobs) // 2
             for half in (jobs[:middle], jobs[middle:]):
                 if wanted := [job for job in half if not job.done.done()]:
-                    await self._answer(wanted)
+                    await self._answer(wanted, alone=alone)
         else:
             for job, passages in answers:
                 if not isinstance(passages, PartialPassages):
@@ -216,14 +237,21 @@ class MicroBatcher:
                 self._jobs.finish(job, passages[: job.topk])
             self._metrics.cached.set(len(self._cache))
 
-    async def _call_engine(self, jobs: list[Job]) -> list[tuple[Job, Passages]]:
+    async def _call_engine(self, jobs: list[Job], *, alone: bool) -> list[tuple[Job, Passages]]:
         queries = [job.query for job in jobs]
         topk = max(job.topk for job in jobs)
         begin = self._loop.time()
         try:
-            answers = await self._loop.run_in_executor(self._executor, self._search, queries, topk)
+            search = functools.partial(self._search_in_lane, queries, topk, alone=alone)
+            answers = await self._loop.run_in_executor(self._executor, search)
             return list(zip(jobs, answers, strict=True))
         finally:
             self._last_seconds = self._loop.time() - begin
             self._metrics.batch_queries.observe(len(jobs))
             self._metrics.batch_seconds.observe(self._last_seconds)
+
+    def _search_in_lane(self, queries: Sequence[str], topk: int, *, alone: bool) -> list[Passages]:
+        """In a thread of the executor."""
+        if self._use_cores is not None:
+            self._use_cores(alone)
+        return self._search(queries, topk)

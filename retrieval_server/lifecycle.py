@@ -5,15 +5,19 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from typing import Final
 
 from retrieval_server.batcher import MicroBatcher
 from retrieval_server.board import Seat, WorkerState
 from retrieval_server.metrics import Metrics
+from retrieval_server.openmp import Cores
 from retrieval_server.progress import LoadProgress
 from retrieval_server.service import Report, Service
 from retrieval_server.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+_AUTOMATIC_LANES: Final = 2
 
 ServiceFactory = Callable[[Settings, Report], Service]
 
@@ -27,7 +31,7 @@ class Status(StrEnum):
 
 
 class Lifecycle:
-    """The server's state; one worker thread loads the service and later answers its batches.
+    """The server's state; worker threads load the service and later answer its batches.
 
     Attributes:
         status: Loading, ready or failed.
@@ -50,7 +54,8 @@ class Lifecycle:
         self._metrics = metrics
         self._seat = seat
         self._service: Service | None = None
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
+        self._searchers: ThreadPoolExecutor | None = None
 
     async def load(self) -> None:
         """Load the service; on an error log it, set the reason, and call `on_failed`."""
@@ -91,7 +96,9 @@ class Lifecycle:
         """Finish accepted queries and release the service; does not wait for a running load."""
         if self.batcher is not None:
             await self.batcher.close()
-        self._executor.shutdown(wait=self.status is not Status.LOADING, cancel_futures=True)
+        self._loader.shutdown(wait=self.status is not Status.LOADING, cancel_futures=True)
+        if self._searchers is not None:
+            self._searchers.shutdown()
         if self._service is not None:
             self._service.close()
 
@@ -99,7 +106,7 @@ class Lifecycle:
         telling = asyncio.create_task(self.progress.keep_telling())
         try:
             return await asyncio.get_running_loop().run_in_executor(
-                self._executor, self._factory, self._settings, self.progress
+                self._loader, self._factory, self._settings, self.progress
             )
         finally:
             telling.cancel()
@@ -114,15 +121,32 @@ class Lifecycle:
         self.on_failed()
 
     def _make_batcher(self, service: Service) -> MicroBatcher:
+        lanes = _lanes(self._settings, service)
+        self._searchers = ThreadPoolExecutor(lanes, thread_name_prefix="search")
         return MicroBatcher(
             service.search,
-            self._executor,
+            self._searchers,
             self._metrics,
             max_batch=self._settings.max_batch,
             max_wait=self._settings.max_wait_ms / 1000,
             max_queue=self._settings.max_queue,
             cache_size=self._settings.cache_size,
+            lanes=lanes,
+            use_cores=Cores(lanes).use if lanes > 1 else None,
         )
+
+
+def _lanes(settings: Settings, service: Service) -> int:
+    """As the settings say, or several for an index whose searches share nothing but cores."""
+    if settings.lanes:
+        return settings.lanes
+    if settings.faiss_gpu or settings.rerank or service.info().get("engine") != "dense":
+        return 1
+    import faiss
+    import torch
+
+    on_cpu = settings.device == "cpu" or not (settings.device or torch.cuda.is_available())
+    return min(_AUTOMATIC_LANES, faiss.omp_get_max_threads()) if on_cpu else 1
 
 
 def _nothing() -> None:

@@ -1,4 +1,4 @@
-"""One batch of queries: search, fetch. Synchronous, called from one worker thread."""
+"""One batch of queries: search, fetch. Synchronous, called from worker threads."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -59,7 +59,7 @@ class Settings(EngineSettings):
 
     max_batch: int = Field(default=256, ge=1, description="Most queries searched together.")
     max_wait_ms: float = Field(
-        default=5.0, ge=0, description="Longest wait for a batch to fill, under load only."
+        default=10.0, ge=0, description="Longest wait for a batch to fill, under load only."
     )
     max_queue: int = Field(default=4096, ge=1, description="Queries that may wait before 429.")
     deadline_seconds: float = Field(
@@ -112,6 +112,13 @@ class Settings(EngineSettings):
     threads: int = Field(
         default=0, ge=0, description="Threads of encoder and index in each worker; 0: its share."
     )
+    lanes: int = Field(
+        default=0,
+        ge=0,
+        le=64,
+        description="Batches that one dense index searches at the same time, each with its share "
+        "of the threads; 0: two on a CPU, one on a GPU.",
+    )
     verify_corpus: bool = Field(
         default=True, description="Hash the corpus at start and compare with the manifest."
     )
@@ -142,6 +149,8 @@ class Settings(EngineSettings):
             raise ValueError(f"topk ({self.topk}) is above online_results ({self.online_results})")
         if self.encoder and not self.index:
             raise ValueError("--encoder does nothing without --index")
+        if self.lanes > 1 and (len(self.index) != 1 or self.online or self.rerank):
+            raise ValueError("--lanes is for one dense index, not fused or re-ranked")
         if self.max_queries > self.max_queue:
             raise ValueError(
                 f"max_queries ({self.max_queries}) is above max_queue ({self.max_queue}): "

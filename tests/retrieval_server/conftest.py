@@ -134,7 +134,7 @@ def start(
     def run(
         factory: ServiceFactory = load, *, wait: bool = True, **settings: object
     ) -> httpx.Client:
-        values = {"index": index_folder, "failed_seconds": 0} | settings
+        values = {"index": index_folder, "failed_seconds": 0, "lanes": 1} | settings
         servers.append(LiveServer(Settings.model_validate(values), factory))
         client = servers[-1].client
         while wait and client.get("/health").status_code != 200:

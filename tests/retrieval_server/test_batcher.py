@@ -15,6 +15,7 @@ from retrieval_server.batcher import (
     MicroBatcher,
     QueueFullError,
     SearchFailedError,
+    UseCores,
 )
 from retrieval_server.board import Board
 from retrieval_server.jobs import PartialPassages, Passages
@@ -66,9 +67,11 @@ def play(
     max_queue: int = 1000,
     cache_size: int = 0,
     metrics: Metrics | None = None,
+    lanes: int = 1,
+    use_cores: UseCores | None = None,
 ) -> None:
     async def run() -> None:
-        with ThreadPoolExecutor(1) as executor:
+        with ThreadPoolExecutor(lanes) as executor:
             batcher = MicroBatcher(
                 engine,
                 executor,
@@ -77,6 +80,8 @@ def play(
                 max_wait=max_wait,
                 max_queue=max_queue,
                 cache_size=cache_size,
+                lanes=lanes,
+                use_cores=use_cores,
             )
             try:
                 async with asyncio.timeout(20):
@@ -232,6 +237,42 @@ def test_one_request_is_not_halved(engine: Engine) -> None:
 
     play(engine, scenario)
     assert [len(batch) for batch in engine.batches] == [90]
+
+
+def test_lanes_search_at_the_same_time_and_share_the_cores_unless_one_is_alone(
+    engine: Engine,
+) -> None:
+    alone: list[bool] = []
+
+    async def scenario(batcher: MicroBatcher) -> None:
+        first = await busy(engine, batcher, "first")
+        second = await busy(engine, batcher, "second")  # although the gate is closed
+        waiting = [ask(batcher, str(number)) for number in range(40)]
+        await asyncio.sleep(0.01)
+        assert engine.batches == [["first"], ["second"]]
+        engine.gate.set()
+        await asyncio.gather(first, second, *waiting)
+        await asyncio.sleep(0.1)
+        await batcher.submit(["last"], 1)
+
+    play(engine, scenario, lanes=2, use_cores=alone.append, max_wait=0.01)
+    sizes = [len(batch) for batch in engine.batches]
+    assert sorted(engine.batches[2] + engine.batches[3]) == sorted(map(str, range(40)))
+    assert sizes == [1, 1, 21, 19, 1]  # of the 41 under way, half
+    assert alone == [True, False, False, False, True]
+
+
+def test_closing_waits_for_every_lane(engine: Engine) -> None:
+    async def scenario(batcher: MicroBatcher) -> None:
+        tasks = [await busy(engine, batcher, name) for name in ("first", "second")]
+        closing = asyncio.create_task(batcher.close())
+        await asyncio.sleep(0.01)
+        assert not closing.done()
+        engine.gate.set()
+        await closing
+        assert all(task.done() for task in tasks)
+
+    play(engine, scenario, lanes=2)
 
 
 def test_a_cancelled_request_leaves_the_queue_but_not_the_queries_it_shares(
@@ -477,14 +518,14 @@ requests = st.lists(
 
 
 @settings(max_examples=50)
-@given(requests, st.integers(1, 5))
+@given(requests, st.integers(1, 5), st.integers(1, 3))
 def test_whatever_is_merged_each_request_gets_its_own_answers(
-    wanted: list[tuple[list[str], int]], max_batch: int
+    wanted: list[tuple[list[str], int]], max_batch: int, lanes: int
 ) -> None:
     async def scenario(batcher: MicroBatcher) -> None:
         answers = await asyncio.gather(*(batcher.submit(*request) for request in wanted))
         assert answers == [[passages(query, topk) for query in qs] for qs, topk in wanted]
 
     engine = Engine()
-    play(engine, scenario, max_batch=max_batch, max_wait=0.001)
+    play(engine, scenario, max_batch=max_batch, max_wait=0.001, lanes=lanes)
     assert all(len(batch) <= max_batch for batch in engine.batches)

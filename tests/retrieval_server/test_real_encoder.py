@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -54,6 +55,15 @@ def test_vectors_are_those_of_the_model_card(minilm: Encoder) -> None:
     assert vectors.shape == (4, minilm.dimension) == (4, 384)
     assert np.allclose(vectors, expected, atol=1e-5)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_lanes_encode_at_the_same_time_what_each_encodes_alone(minilm: Encoder) -> None:
+    batches = [[f"{word} {n}" * (1 + n % 7) for n in range(16)] for word in "abcdefgh"]
+    alone = [minilm.encode_queries(batch) for batch in batches]
+    with ThreadPoolExecutor(4) as lanes:
+        together = list(lanes.map(minilm.encode_queries, batches * 5))
+    for number, vectors in enumerate(together):
+        assert np.allclose(vectors, alone[number % len(batches)], atol=1e-5)
 
 
 def test_order_does_not_depend_on_length_or_batch(minilm: Encoder) -> None:
