@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,6 +24,9 @@ logger = logging.getLogger("verl.search_r1.worker_watch")
 POLL_SECONDS: Final = 5.0
 GRACE_SECONDS: Final = 30.0
 """After a death, for the run to end by itself with the error of what it was doing."""
+SETTLE_SECONDS: Final = 6.0
+"""After an error of Ray, for its cause to be in the table: an engine's server follows its engine
+within two polls of `search_r1.engine_watch`."""
 
 _BY_ITSELF: Final = ("WORKER_DIED", "NODE_DIED")
 """Ray's reasons for deaths that nobody asked for; ``ray.core.generated.common_pb2``."""
@@ -98,7 +102,8 @@ def ended_by_dead_workers(
         grace_s: Seconds for the block to end by itself once somebody died.
 
     Raises:
-        WorkerDiedError: a worker died, and the block waited on or ended with Ray's error of that.
+        WorkerDiedError: a worker died, and the block waited on or ended with an error, which is
+            the cause of this one.
     """
     watch, interrupted = _Watch(find, poll_s, grace_s), threading.Event()
 
@@ -115,19 +120,31 @@ def ended_by_dead_workers(
             raise
         raise WorkerDiedError(_report(watch.death)) from None
     except Exception as error:
-        if not _says_that_one_died(error):
+        death = watch.death or _death_behind(error, find)
+        if not death and not _says_that_one_died(error):
             raise
-        raise WorkerDiedError(_report(watch.death or find())) from error
+        raise WorkerDiedError(_report(death)) from error
     finally:
         watch.over.set()
         signal.signal(signal.SIGUSR1, before)
 
 
+def _death_behind(error: Exception, find: FindDeath) -> str | None:
+    deadline = time.monotonic() + (SETTLE_SECONDS if _is_of_ray(error, "RayError") else 0)
+    while not (death := find()) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return death
+
+
 def _says_that_one_died(error: Exception) -> bool:
+    causes = (error, getattr(error, "cause", None))
+    return any(_is_of_ray(one, "RayActorError") for one in causes)
+
+
+def _is_of_ray(error: object, kind: str) -> bool:
     ray: Any = sys.modules.get("ray")
     # Without Ray, nothing of its own can have been raised.
-    kind = ray.exceptions.RayActorError if ray else ()
-    return isinstance(error, kind) or isinstance(getattr(error, "cause", None), kind)
+    return ray is not None and isinstance(error, getattr(ray.exceptions, kind))
 
 
 def _report(death: str | None) -> str:

@@ -1,6 +1,7 @@
 """GRPO and PPO on real verl, Ray, FSDP2 and vLLM, over HTTP to a real retrieval server."""
 
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -170,7 +171,7 @@ def test_a_run_whose_engine_is_killed_says_so_and_leaves_nothing(
     seconds = time.monotonic() - killed[0]
     killer.join()
     assert ended.code == 1
-    assert "its worker process has died" in ended.log
+    assert re.search(r"a process of the run died: vLLMHttpServer, process \d+ on", ended.log)
     assert seconds < 120
     assert "global_step_2" in ended.log  # it had resumed from what the start before saved
     assert set(ended.metrics()) == {2}

@@ -27,11 +27,17 @@ def test_a_run_that_waits_for_the_dead_is_interrupted() -> None:
     assert signal.getsignal(signal.SIGUSR1) is before
 
 
-def test_a_run_that_ends_by_itself_says_its_own_error() -> None:
+def test_an_error_of_a_run_with_a_dead_worker_is_laid_to_the_death() -> None:
     with (
-        pytest.raises(RuntimeError, match="its own"),
-        ended_by_dead_workers(lambda: DEATH, poll_s=0.01, grace_s=60),
+        pytest.raises(WorkerDiedError, match=f"died: {DEATH}") as caught,
+        ended_by_dead_workers(lambda: DEATH, poll_s=60, grace_s=60),
     ):
+        raise RuntimeError("what came of it")
+    assert str(caught.value.__cause__) == "what came of it"
+
+
+def test_an_error_of_a_run_whose_workers_live_is_its_own() -> None:
+    with pytest.raises(RuntimeError, match="its own"), ended_by_dead_workers(lambda: None, **SOON):
         raise RuntimeError("its own")
 
 
@@ -43,6 +49,18 @@ def test_a_healthy_run_is_left_alone() -> None:
 def test_an_interrupt_by_a_person_stays_one() -> None:
     with pytest.raises(KeyboardInterrupt), ended_by_dead_workers(lambda: None, **SOON):
         raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_after_an_error_of_ray_the_dead_are_looked_for_a_while() -> None:
+    import ray
+
+    looks = iter([None, None, DEATH])
+    with (
+        pytest.raises(WorkerDiedError, match=f"died: {DEATH}"),
+        ended_by_dead_workers(lambda: next(looks), poll_s=60, grace_s=60),
+    ):
+        raise ray.exceptions.RayError("an engine is away")
 
 
 @pytest.mark.slow
