@@ -41,11 +41,15 @@ PPO: Final = (
     "critic.ppo_mini_batch_size=64",
     "algorithm.use_kl_in_reward=false",
 )
+PRICED: Final = ("+rubrics=thrift", "algorithm.norm_adv_by_std_in_grpo=false")
+"""Each search costs a fiftieth of a right answer. Advantages are not divided by their spread, or in
+a group of wrong answers the price would weigh as much as exact match does in others."""
 EXPERIMENTS: Final = (
     Experiment("grpo", (), (1, 2, 3)),
     Experiment("ppo", PPO, (1, 2, 3)),
     Experiment("mask-off", ("search.mask_retrieved=false",), (1, 2, 3)),
-    Experiment("random-retriever", (), (1,), ("-m", "benchmarks.learning.random_retriever")),
+    Experiment("priced", PRICED, (1,)),
+    Experiment("random-retriever", PRICED, (1,), ("-m", "benchmarks.learning.random_retriever")),
     Experiment("no-search", ("search.max_searches=0",), (1,)),
 )
 
