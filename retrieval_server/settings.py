@@ -139,6 +139,10 @@ class Settings(EngineSettings):
             return self.hybrid_depth
         return self.rerank_depth if self.rerank else self.max_topk
 
+    @property
+    def _has_one_index_on_cpus(self) -> bool:
+        return len(self.index) == 1 and not (self.online or self.rerank or self.faiss_gpu)
+
     @model_validator(mode="after")
     def _limits_agree(self) -> Self:
         if self.topk > self.max_topk:
@@ -149,8 +153,11 @@ class Settings(EngineSettings):
             raise ValueError(f"topk ({self.topk}) is above online_results ({self.online_results})")
         if self.encoder and not self.index:
             raise ValueError("--encoder does nothing without --index")
-        if self.lanes > 1 and (len(self.index) != 1 or self.online or self.rerank):
-            raise ValueError("--lanes is for one dense index, not fused or re-ranked")
+        if self.lanes > 1 and not self._has_one_index_on_cpus:
+            raise ValueError(
+                "--lanes is for one index on CPUs: leave it out with another engine, --rerank or "
+                "--faiss-gpu"
+            )
         if self.max_queries > self.max_queue:
             raise ValueError(
                 f"max_queries ({self.max_queries}) is above max_queue ({self.max_queue}): "

@@ -44,8 +44,8 @@ def _problems(settings: Settings, manifests: Sequence[Manifest]) -> Iterator[str
     for name in ("nprobe", "ef_search", "candidates", "faiss_gpu"):
         if getattr(settings, name) and manifests and name not in known:
             yield f"--{name.replace('_', '-')} does nothing for an index of type {types}"
-    if settings.lanes > 1 and (settings.faiss_gpu or not all(one.encoder for one in manifests)):
-        yield f"--lanes is for a dense index on CPUs, not for {types} here"
+    if settings.lanes > 1 and any(one.backend is IndexType.BM25 for one in manifests):
+        yield f"--lanes does nothing for an index of type {types}"
     for folder, manifest in zip(settings.index, manifests, strict=True):
         yield from _above(settings, folder, manifest)
 

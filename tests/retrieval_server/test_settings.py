@@ -27,6 +27,8 @@ def test_environment_fills_what_is_not_given(
         ({"token": ""}, "without spaces"),
         ({"token": "two words"}, "without spaces"),
         ({"workers": 0}, "workers"),
+        ({"lanes": 2, "rerank": "model"}, "--lanes is for one index on CPUs"),
+        ({"lanes": 2, "faiss_gpu": True}, "--lanes is for one index on CPUs"),
         ({"max_body_mib": "inf"}, "finite"),
         ({"max_body_mib": 1e308}, "1048576"),
         ({"deadline_seconds": "inf"}, "finite"),

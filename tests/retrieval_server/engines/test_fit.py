@@ -44,6 +44,7 @@ def folder(path: Path, kind: Kind) -> Path:
         ([HNSW], {"ef_search": 1001}, "--ef-search 1001 is above the 1000 rows"),
         ([FLAT], {"nprobe": 1}, "--nprobe does nothing for an index of type flat"),
         ([BM25], {"faiss_gpu": True}, "--faiss-gpu does nothing for an index of type bm25"),
+        ([BM25], {"lanes": 2}, "--lanes does nothing for an index of type bm25"),
         ([BM25, HNSW], {"faiss_gpu": True}, "--faiss-gpu does nothing .* bm25, hnsw"),
     ],
 )
