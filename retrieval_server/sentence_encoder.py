@@ -100,8 +100,20 @@ def load_encoder(settings: EncoderSettings) -> Encoder:
     model.default_prompt_name = None
     # Models saved in half precision load in it.
     model.to(getattr(torch, settings.dtype))
+    _warn_of_emulation(model.device.type, settings.dtype)
     pack_linears(model.eval())
     return SentenceTransformerEncoder(model, settings)
+
+
+def _warn_of_emulation(device: str, dtype: str) -> None:
+    import torch
+
+    fast = device != "cpu" or torch.cpu._is_avx512_bf16_supported()
+    if dtype == "bfloat16" and not fast:
+        logger.warning(
+            "this processor multiplies no bfloat16 and emulates it, many times slower; "
+            "give --dtype float32"
+        )
 
 
 def _set_pooling(model: "SentenceTransformer", settings: EncoderSettings) -> None:

@@ -22,7 +22,7 @@ from search_r1.checks.remedies import check_remedies
 from search_r1.checks.run import check_run
 from search_r1.checks.search import check_rollout, check_search
 from search_r1.checks.sizes import longest_trajectory
-from search_r1.memory.estimate import estimate, is_on_cpu, vllm_cache_bytes
+from search_r1.memory.estimate import compute_bytes, estimate, is_on_cpu, vllm_cache_bytes
 from search_r1.memory.formulas import cache_tokens
 from search_r1.memory.shape import ModelShape, find_shape
 from search_r1.memory.table import MemoryTable, Phase
@@ -95,7 +95,7 @@ def _judge_memory(config: DictConfig, shape: ModelShape, memory: MemoryTable) ->
         )
         yield Note(_FIELDS[peak], text, warning=True)
     engine = config.actor_rollout_ref.rollout.tensor_model_parallel_size
-    tokens = cache_tokens(shape, vllm_cache_bytes(config, shape), engine)
+    tokens = cache_tokens(shape, vllm_cache_bytes(config, shape), engine, compute_bytes(config))
     sequences = tokens / longest_trajectory(config)
     text = f"vLLM's cache holds {tokens:,} tokens, {sequences:.1f} of the longest trajectories"
     field = "cpu.kv_cache_gib" if is_on_cpu(config) else f"{_ROLLOUT}.gpu_memory_utilization"

@@ -20,6 +20,7 @@ from yaml import YAMLError  # type: ignore[import-untyped]
 from search_r1.config_errors import explain
 from search_r1.config_types import leaves, type_problems
 from search_r1.platform import PLATFORM_NAME, cpu_environment
+from search_r1.platform.precision import cpu_dtype
 from search_r1.retriever import TOKEN_VARIABLE
 
 METRICS_FILE = "VERL_FILE_LOGGER_PATH"
@@ -165,6 +166,8 @@ def _finish(name: str, config: DictConfig) -> DictConfig:
         rollout = config.actor_rollout_ref.rollout
         if rollout.max_model_len is None:
             rollout.max_model_len = config.data.max_prompt_length + config.data.max_response_length
+        if "cpu" in config and config.cpu.dtype is None:
+            config.cpu.dtype = cpu_dtype()
         env_vars = dict(config.ray_kwargs.ray_init.runtime_env.get("env_vars") or {})
         # A stored config names the metrics of its own start, which this one must not overwrite.
         env_vars.pop(METRICS_FILE, None)

@@ -24,6 +24,7 @@ from transformers.trainer_utils import TrainOutput
 
 from search_r1.files import file_fingerprint, write_lines
 from search_r1.masked_loss import collate, masked_loss, read_demonstrations
+from search_r1.platform.precision import cpu_dtype
 from search_r1.warm_start import WarmStartConfig
 
 TUNED_FROM: Final = "fine_tuned_from.json"
@@ -145,7 +146,7 @@ def _bfloat16_is_fast() -> bool:
     """Whether matrices in bfloat16 are multiplied by the hardware, not in emulation."""
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return bool(torch.cpu._is_avx512_bf16_supported())
+    return cpu_dtype() == "bfloat16"
 
 
 def _save(

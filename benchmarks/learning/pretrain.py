@@ -24,6 +24,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from benchmarks.learning.policy import make_model, make_tokenizer, save
 from benchmarks.learning.reading import Piece, reading_texts
 from data_prep.world import World, WorldConfig
+from search_r1.platform.precision import cpu_dtype
 
 _WORLDS: Final = range(100, 140)
 """Seeds; the worlds of the warm start and of RL have others."""
@@ -75,7 +76,7 @@ def step_loss(
     """Mean cross-entropy of the targets in nats, and the share of them that comes first."""
     wanted = targets[:, 1:].flatten()
     kept = (wanted != _NO_TARGET).nonzero().squeeze(1)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=cpu_dtype() == "bfloat16"):
         hidden = model.model(input_ids=ids).last_hidden_state[:, :-1].flatten(0, 1)[kept]
         logits = model.lm_head(hidden).float()
     right = (logits.argmax(-1) == wanted[kept]).float().mean().item()

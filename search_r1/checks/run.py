@@ -4,6 +4,7 @@ import importlib
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -11,6 +12,7 @@ from search_r1 import rewards
 from search_r1.checks.findings import Findings, Note, Problem, as_list, select
 from search_r1.checks.sizes import needs_critic, needs_reference
 from search_r1.platform import PLATFORM_NAME
+from search_r1.platform.precision import Dtype
 
 LOGGERS = (
     "wandb",
@@ -139,6 +141,8 @@ def _check_cpu(config: DictConfig) -> Findings:
     if config.trainer.nnodes * config.trainer.n_gpus_per_node > 1:
         message = "a CPU is one device"
         yield Problem("trainer.n_gpus_per_node", message, "1, and trainer.nnodes=1")
+    if config.cpu.dtype not in get_args(Dtype):
+        yield Problem("cpu.dtype", f"is {config.cpu.dtype!r}", "null, float32 or bfloat16")
     field = "actor_rollout_ref.rollout.enable_chunked_prefill"
     if select(config, field):
         # Every turn has a seed, and torch's CPU generator has no offset to turn back.

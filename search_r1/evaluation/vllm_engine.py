@@ -14,6 +14,7 @@ from uuid import uuid4
 from search_r1.evaluation.config import EvalConfig
 from search_r1.merge import has_gpu
 from search_r1.platform import cpu_environment
+from search_r1.platform.precision import cpu_dtype
 from search_r1.rollout import Generate, Generation
 
 
@@ -76,6 +77,7 @@ async def start_vllm(config: EvalConfig) -> AsyncIterator[VllmEngine]:
     engine = AsyncLLM.from_engine_args(
         AsyncEngineArgs(
             model=str(config.model),
+            dtype="auto" if has_gpu() else cpu_dtype(),
             max_model_len=config.search.sequence_tokens,
             max_num_seqs=config.concurrency,
             tensor_parallel_size=config.tensor_parallel,

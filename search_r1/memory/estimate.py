@@ -28,6 +28,7 @@ from search_r1.platform import PLATFORM_NAME
 
 GPU_MEMORY_GIB = 80.0
 _VALUE_BYTES = {"bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2}
+_FULL_TYPES = {"float32", "float"}
 
 
 def estimate(config: DictConfig, shape: ModelShape) -> MemoryTable:
@@ -55,6 +56,12 @@ def value_bytes(options: DictConfig) -> int:
     return _VALUE_BYTES.get(options.model_dtype, formulas.FULL)
 
 
+def compute_bytes(config: DictConfig) -> int:
+    """Bytes of a number in compute; a CPU that is slow in bfloat16 works in float32."""
+    dtype = config.actor_rollout_ref.rollout.dtype
+    return formulas.FULL if dtype in _FULL_TYPES else formulas.HALF
+
+
 def vllm_cache_bytes(config: DictConfig, shape: ModelShape) -> float:
     """What vLLM leaves for keys and values: its share of the GPU less the weights."""
     if is_on_cpu(config):
@@ -65,7 +72,7 @@ def vllm_cache_bytes(config: DictConfig, shape: ModelShape) -> float:
 
 def _vllm_weights(config: DictConfig, shape: ModelShape) -> float:
     engine = config.actor_rollout_ref.rollout.tensor_model_parallel_size
-    return formulas.sharded_weights(shape.parameters, formulas.HALF, engine)
+    return formulas.sharded_weights(shape.parameters, compute_bytes(config), engine)
 
 
 def _engine(config: DictConfig, name: str, parameters: int) -> Iterable[MemoryRow]:
@@ -87,16 +94,20 @@ def _engine(config: DictConfig, name: str, parameters: int) -> Iterable[MemoryRo
 def _compute(config: DictConfig, shape: ModelShape) -> Iterable[MemoryRow]:
     """Gathered weights (and in updates their gradients), activations and logits."""
     tokens = micro_batch_tokens(config)
+    width = compute_bytes(config) / formulas.HALF
     model = config.actor_rollout_ref.model
     actor = formulas.gathered_weights(shape, with_output=True)
     critic = formulas.gathered_weights(shape, with_output=False)
     gathered = {Phase.LOG_PROBS: actor, Phase.ACTOR: 2 * actor, Phase.CRITIC: 2 * critic}
-    yield MemoryRow("gathered weights", {p: gathered[p] for p in tokens})
+    yield MemoryRow("gathered weights", {p: width * gathered[p] for p in tokens})
     kept = {
-        phase: formulas.layer_activations(shape, count)
-        if phase is Phase.LOG_PROBS
-        else formulas.stored_activations(
-            shape, count, checkpointing=model.enable_gradient_checkpointing
+        phase: width
+        * (
+            formulas.layer_activations(shape, count)
+            if phase is Phase.LOG_PROBS
+            else formulas.stored_activations(
+                shape, count, checkpointing=model.enable_gradient_checkpointing
+            )
         )
         for phase, count in tokens.items()
     }

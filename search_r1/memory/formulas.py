@@ -1,8 +1,8 @@
 """Bytes that a model takes while it is trained, as formulae over its shape.
 
 For N tokens in a micro-batch, hidden size H, intermediate size I, query width Q = heads x head_dim
-and key width K = kv_heads x head_dim. Compute runs in bfloat16 (2 bytes) and attention is fused,
-so nothing grows with the square of the length.
+and key width K = kv_heads x head_dim. Compute runs in bfloat16 (2 bytes; on a CPU in float32, it
+takes twice that) and attention is fused, so nothing grows with the square of the length.
 """
 
 from search_r1.memory.shape import ModelShape
@@ -54,7 +54,9 @@ def logits(shape: ModelShape, tokens: int, *, backward: bool, compiled: bool) ->
     return tokens * shape.vocabulary * value_bytes
 
 
-def cache_tokens(shape: ModelShape, cache_bytes: float, tensor_parallel: int) -> int:
-    """Tokens whose keys and values (2 x layers x K, in bfloat16) fit in the cache of an engine."""
-    per_token = shape.cache_values_per_token * HALF / tensor_parallel
+def cache_tokens(
+    shape: ModelShape, cache_bytes: float, tensor_parallel: int, value_bytes: int = HALF
+) -> int:
+    """Tokens whose keys and values (2 x layers x K) fit in the cache of an engine."""
+    per_token = shape.cache_values_per_token * value_bytes / tensor_parallel
     return int(max(cache_bytes, 0) / per_token)

@@ -14,6 +14,7 @@ from search_r1.config import (
     secrets,
     shipped_configs,
 )
+from search_r1.platform.precision import cpu_dtype
 
 REQUIRED = [
     "actor_rollout_ref.model.path=model",
@@ -55,6 +56,17 @@ def test_r1_is_the_papers_grpo_without_searches() -> None:
     assert r1.actor_rollout_ref.rollout.max_model_len == 1524
     assert r1.algorithm == grpo.algorithm
     assert r1.actor_rollout_ref.actor == grpo.actor_rollout_ref.actor
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "bfloat16"])
+def test_a_cpu_run_computes_in_one_type_throughout(dtype: str | None) -> None:
+    words = [] if dtype is None else [f"cpu.dtype={dtype}"]
+    config = compose("cpu_quickstart", [*REQUIRED, *words])
+    expected = cpu_dtype() if dtype is None else dtype
+    rollout = config.actor_rollout_ref
+    engines = rollout.actor.fsdp_config, rollout.ref.fsdp_config, config.critic.fsdp
+    assert rollout.rollout.dtype == config.cpu.dtype == expected
+    assert {engine.mixed_precision.param_dtype for engine in engines} == {expected}
 
 
 def test_the_algorithm_is_one_word() -> None:
