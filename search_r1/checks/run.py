@@ -141,8 +141,8 @@ def _check_cpu(config: DictConfig) -> Findings:
     if config.trainer.nnodes * config.trainer.n_gpus_per_node > 1:
         message = "a CPU is one device"
         yield Problem("trainer.n_gpus_per_node", message, "1, and trainer.nnodes=1")
-    if config.cpu.dtype not in get_args(Dtype):
-        yield Problem("cpu.dtype", f"is {config.cpu.dtype!r}", "null, float32 or bfloat16")
+    if (dtype := select(config, "cpu.dtype")) not in get_args(Dtype):
+        yield Problem("cpu.dtype", f"is {dtype!r}", "null, float32 or bfloat16")
     field = "actor_rollout_ref.rollout.enable_chunked_prefill"
     if select(config, field):
         # Every turn has a seed, and torch's CPU generator has no offset to turn back.

@@ -284,6 +284,7 @@ BAD_SETTINGS: list[tuple[str, Sequence[str], Sequence[str]]] = [
     ("cpu_quickstart", [f"{ACTOR}.strategy=fsdp"], [f"{ACTOR}.strategy"]),
     ("cpu_quickstart", ["algo=ppo", "critic.strategy=fsdp"], ["critic.strategy"]),
     ("cpu_quickstart", ["trainer.n_gpus_per_node=2"], ["trainer.n_gpus_per_node"]),
+    ("cpu_quickstart", ["cpu.dtype=float16"], ["cpu.dtype"]),
     (
         "cpu_quickstart",
         [f"{ROLLOUT}.enable_chunked_prefill=true"],

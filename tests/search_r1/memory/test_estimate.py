@@ -6,6 +6,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from search_r1.memory.estimate import estimate, micro_batch_tokens, vllm_cache_bytes
+from search_r1.memory.formulas import cache_tokens
 from search_r1.memory.shape import KNOWN
 from search_r1.memory.table import GIB, MemoryTable, Phase
 
@@ -125,3 +126,20 @@ def test_on_a_cpu_everything_is_in_one_memory_all_the_time(cpu: DictConfig) -> N
         assert set(cells(table, name)) == set(Phase)
     assert cells(table, "reference weights")[Phase.ROLLOUT] == weights
     assert cells(table, "vLLM cache")[Phase.ROLLOUT] == GIB
+
+
+def test_a_cpu_in_float32_holds_twice_the_bytes_of_compute(composed: Composed) -> None:
+    half, full = (
+        estimate(composed("cpu_quickstart", f"cpu.dtype={dtype}"), KNOWN["Qwen2.5-3B"])
+        for dtype in ("bfloat16", "float32")
+    )
+    for name in ("vLLM weights", "gathered weights", "activations"):
+        doubled = {phase: 2 * size for phase, size in cells(half, name).items()}
+        assert cells(full, name) == doubled
+    assert cells(full, "vLLM cache") == cells(half, "vLLM cache")
+    assert cells(full, "actor weights") == cells(half, "actor weights")
+
+
+def test_keys_and_values_in_float32_are_half_as_many_tokens() -> None:
+    shape = KNOWN["Qwen2.5-3B"]
+    assert cache_tokens(shape, GIB, 1, 4) == cache_tokens(shape, GIB, 1) // 2
