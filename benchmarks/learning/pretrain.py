@@ -2,8 +2,8 @@
 
     python -m benchmarks.learning.pretrain --output FOLDER
 
-About ten minutes on two quiet cores that multiply bfloat16, half an hour in float32. The loss is on the facts after the passages, and in some rows
-on all tokens.
+About ten minutes on two quiet cores that multiply bfloat16, half an hour in float32.
+The loss is on the facts after the passages, and in some rows on all tokens.
 """
 
 import os
