@@ -6,8 +6,14 @@ neither: on an AMD EPYC of 2024 a query then takes 0.45 of the time. Sums are fl
 another order.
 """
 
+import logging
+
 import torch
 from torch import nn
+
+from retrieval_server.encoder import Dtype
+
+logger = logging.getLogger(__name__)
 
 
 class PackedLinear(nn.Module):  # type: ignore[misc] # mypy does not follow torch
@@ -32,6 +38,23 @@ class PackedLinear(nn.Module):  # type: ignore[misc] # mypy does not follow torc
             inputs, self.weight, self.bias, "none", [], ""
         )
         return output
+
+
+def prepare_to_infer(model: nn.Module, dtype: Dtype) -> None:
+    """Give a model that was loaded on its device the type it computes in, and pack it."""
+    # Models saved in half precision load in it.
+    model.to(getattr(torch, dtype)).eval()
+    if dtype == "bfloat16" and _emulates_bfloat16(model):
+        logger.warning(
+            "this processor multiplies no bfloat16 and emulates it, many times slower; "
+            "give --dtype float32"
+        )
+    pack_linears(model)
+
+
+def _emulates_bfloat16(model: nn.Module) -> bool:
+    on_cpu = any(parameter.device.type == "cpu" for parameter in model.parameters())
+    return on_cpu and not torch.cpu._is_avx512_bf16_supported()
 
 
 def pack_linears(model: nn.Module) -> None:

@@ -86,10 +86,9 @@ def load_encoder(settings: EncoderSettings) -> Encoder:
     Raises:
         ValueError: The model cannot be had, has no pooling, or is shorter than `max_length`.
     """
-    import torch
     from sentence_transformers import SentenceTransformer
 
-    from retrieval_server.packed_linear import pack_linears
+    from retrieval_server.packed_linear import prepare_to_infer
 
     location = model_location(settings.model)
     check_reachable(location)
@@ -98,22 +97,8 @@ def load_encoder(settings: EncoderSettings) -> Encoder:
     _set_length(model, settings)
     # A prompt from the model's own files would come before our prefix.
     model.default_prompt_name = None
-    # Models saved in half precision load in it.
-    model.to(getattr(torch, settings.dtype))
-    _warn_of_emulation(model.device.type, settings.dtype)
-    pack_linears(model.eval())
+    prepare_to_infer(model, settings.dtype)
     return SentenceTransformerEncoder(model, settings)
-
-
-def _warn_of_emulation(device: str, dtype: str) -> None:
-    import torch
-
-    fast = device != "cpu" or torch.cpu._is_avx512_bf16_supported()
-    if dtype == "bfloat16" and not fast:
-        logger.warning(
-            "this processor multiplies no bfloat16 and emulates it, many times slower; "
-            "give --dtype float32"
-        )
 
 
 def _set_pooling(model: "SentenceTransformer", settings: EncoderSettings) -> None:

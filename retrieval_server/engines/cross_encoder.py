@@ -61,17 +61,15 @@ def load_cross_encoder(settings: RerankerSettings) -> CrossEncoderScorer:
         ValueError: The model cannot be had, has not one score a pair, or is shorter than
             `max_length`.
     """
-    import torch
     from sentence_transformers import CrossEncoder
 
-    from retrieval_server.packed_linear import pack_linears
+    from retrieval_server.packed_linear import prepare_to_infer
 
     location = model_location(settings.model)
     check_reachable(location)
     model = CrossEncoder(location, device=settings.device, max_length=settings.max_length)
     _check(model, settings)
-    model.to(getattr(torch, settings.dtype or "float32"))
-    pack_linears(model.eval())
+    prepare_to_infer(model, settings.dtype or "float32")
     scorer = CrossEncoderScorer(model, settings)
     scorer.score([("query", "passage")])
     return scorer

@@ -41,7 +41,9 @@ def estimate(config: DictConfig, shape: ModelShape) -> MemoryTable:
         # On a GPU, verl keeps the reference in the machine's memory.
         reference = formulas.sharded_weights(shape.parameters, formulas.FULL, 1)
         rows.append(MemoryRow("reference weights", dict.fromkeys(Phase, reference)))
-    rows += [*_compute(config, shape), *_vllm(config, shape)]
+    wider = compute_bytes(config) / formulas.HALF
+    rows += [row.times(wider) for row in _compute(config, shape)]
+    rows += _vllm(config, shape)
     limit = _machine_gib() if on_cpu else GPU_MEMORY_GIB
     return MemoryTable("CPU" if on_cpu else "GPU", limit, tuple(rows))
 
@@ -94,20 +96,16 @@ def _engine(config: DictConfig, name: str, parameters: int) -> Iterable[MemoryRo
 def _compute(config: DictConfig, shape: ModelShape) -> Iterable[MemoryRow]:
     """Gathered weights (and in updates their gradients), activations and logits."""
     tokens = micro_batch_tokens(config)
-    width = compute_bytes(config) / formulas.HALF
     model = config.actor_rollout_ref.model
     actor = formulas.gathered_weights(shape, with_output=True)
     critic = formulas.gathered_weights(shape, with_output=False)
     gathered = {Phase.LOG_PROBS: actor, Phase.ACTOR: 2 * actor, Phase.CRITIC: 2 * critic}
-    yield MemoryRow("gathered weights", {p: width * gathered[p] for p in tokens})
+    yield MemoryRow("gathered weights", {p: gathered[p] for p in tokens})
     kept = {
-        phase: width
-        * (
-            formulas.layer_activations(shape, count)
-            if phase is Phase.LOG_PROBS
-            else formulas.stored_activations(
-                shape, count, checkpointing=model.enable_gradient_checkpointing
-            )
+        phase: formulas.layer_activations(shape, count)
+        if phase is Phase.LOG_PROBS
+        else formulas.stored_activations(
+            shape, count, checkpointing=model.enable_gradient_checkpointing
         )
         for phase, count in tokens.items()
     }

@@ -23,6 +23,10 @@ class MemoryRow:
     name: str
     bytes: Mapping[Phase, float]
 
+    def times(self, factor: float) -> "MemoryRow":
+        """The same thing, of numbers so many times as wide."""
+        return MemoryRow(self.name, {phase: factor * size for phase, size in self.bytes.items()})
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:

@@ -12,7 +12,7 @@ _FLAG: Final = "avx512_bf16"
 
 @cache
 def cpu_dtype(processor: Path = _PROCESSOR) -> Dtype:
-    """bfloat16 where the processor multiplies it; emulated, it takes sixteen times as long.
+    """bfloat16 where the processor multiplies it; emulated, it is many times slower.
 
     Args:
         processor: Linux's description; where there is none, float32 is safe.

@@ -2,6 +2,8 @@
 
 import pytest
 
+from retrieval_server.encoder import Dtype
+
 pytestmark = pytest.mark.slow
 
 
@@ -37,3 +39,26 @@ def test_what_onednn_does_not_pack_stays() -> None:
     model = nn.Sequential(nn.Linear(4, 4)).to(torch.float16)
     pack_linears(model)
     assert type(model[0]) is nn.Linear
+
+
+@pytest.mark.parametrize(
+    ("dtype", "multiplied", "warned"),
+    [("bfloat16", False, True), ("bfloat16", True, False), ("float32", False, False)],
+)
+def test_emulated_bfloat16_is_warned_of(
+    dtype: Dtype,
+    multiplied: bool,
+    warned: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    import torch
+    from torch import nn
+
+    from retrieval_server.packed_linear import prepare_to_infer
+
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: multiplied)
+    model = nn.Sequential(nn.Linear(4, 4))
+    prepare_to_infer(model, dtype)
+    assert not model.training
+    assert [("--dtype float32" in message) for message in caplog.messages] == [True] * warned

@@ -133,7 +133,7 @@ def test_a_cpu_in_float32_holds_twice_the_bytes_of_compute(composed: Composed) -
         estimate(composed("cpu_quickstart", f"cpu.dtype={dtype}"), KNOWN["Qwen2.5-3B"])
         for dtype in ("bfloat16", "float32")
     )
-    for name in ("vLLM weights", "gathered weights", "activations"):
+    for name in ("vLLM weights", "gathered weights", "activations", "logits"):
         doubled = {phase: 2 * size for phase, size in cells(half, name).items()}
         assert cells(full, name) == doubled
     assert cells(full, "vLLM cache") == cells(half, "vLLM cache")
