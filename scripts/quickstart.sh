@@ -35,7 +35,7 @@ search-r1 prepare index --corpus $shared/world/corpus.jsonl --output $shared/wor
 search-r1 prepare model --output $shared/smollm2
 
 # Four in ten demonstrations answer with any name they read, so that RL is left something to learn.
-say "Warm start: the tag protocol, from the first world (about 4 minutes)"
+say "Warm start: the tag protocol, from the first world (4 to 10 minutes)"
 [ -f $shared/demonstrations.parquet ] || search-r1 prepare demonstrations --world $shared/school --model $shared/smollm2 --output $shared/demonstrations.parquet --count 200 --gold-share 0.6
 [ -d $shared/policy ] || search-r1 warm-start --model $shared/smollm2 --data $shared/demonstrations.parquet --output $shared/policy
 
