@@ -21,12 +21,23 @@ echo "test: unit tests, without torch (over a minute)"
 .venv/bin/pytest -q -n auto --dist worksteal -m "not slow and not gpu"
 [ "${1:-}" != --fast ] || exit 0
 
-echo "test: slow unit tests, and beside them end-to-end tests with real verl, Ray, FSDP2, vLLM and a"
-echo "test: real server (about 25 minutes); a training takes up to 8 GiB, the others up to 4"
-units=$(mktemp)
-.venv/bin/pytest -v -m "slow and not gpu" --ignore tests/e2e >"$units" 2>&1 &
+slow() { .venv/bin/pytest -v --durations 5 -m "slow and not gpu" "$@"; }
+
+# A start of verl, Ray or vLLM keeps one core busy: two lanes fill two cores. Ray's workers are as
+# nice as the rest, which would starve them.
+export RAY_worker_niceness=0
+recipes=(tests/e2e/test_recipes.py tests/e2e/test_suite.py)
+echo "test: end-to-end tests with real verl, Ray, FSDP2, vLLM and a real server, and beside them slow"
+echo "test: unit tests, then the other end-to-end tests (about 25 minutes); a training takes up to"
+echo "test: 8 GiB, the others up to 4, two run at a time"
+beside=$(mktemp)
+{
+  units=0
+  slow tests --ignore tests/e2e || units=$?
+  slow "${recipes[@]}" && exit "$units"
+} >"$beside" 2>&1 &
 failed=0
-.venv/bin/pytest -v -m "slow and not gpu" tests/e2e || failed=$?
+slow tests/e2e "${recipes[@]/#/--ignore=}" || failed=$?
 wait $! || failed=$?
-cat "$units"
+cat "$beside"
 exit "$failed"
