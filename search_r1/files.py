@@ -23,9 +23,9 @@ def require_place(output: Path) -> None:
     """
     above = next(path for path in output.absolute().parents if path.exists())
     if not above.is_dir():
-        raise NotADirectoryError(f"output: {above} is a file, not a folder; give another --output")
+        raise NotADirectoryError(f"output: {above} is a file, not a folder; give another output")
     if not os.access(above, os.W_OK | os.X_OK):
-        raise PermissionError(f"output: {above} may not be written to; give another --output")
+        raise PermissionError(f"output: {above} may not be written to; give another output")
 
 
 def require_folder(output: Path) -> None:
@@ -36,6 +36,19 @@ def require_folder(output: Path) -> None:
         PermissionError: the folder that it would be made in may not be written to.
     """
     require_place(output / "file")
+
+
+def require_new(output: Path) -> None:
+    """Pass an output that is not there yet, and can be made.
+
+    Raises:
+        FileExistsError: it is there.
+        NotADirectoryError: what should be a folder above it is a file.
+        PermissionError: the folder that it would be made in may not be written to.
+    """
+    if output.exists():
+        raise FileExistsError(f"output: {output} exists: remove it, or give another output")
+    require_place(output)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from transformers import (
 )
 from transformers.trainer_utils import TrainOutput
 
-from search_r1.files import file_fingerprint, write_lines
+from search_r1.files import file_fingerprint, require_new, write_lines
 from search_r1.masked_loss import collate, masked_loss, read_demonstrations
 from search_r1.platform.precision import cpu_dtype
 from search_r1.warm_start import WarmStartConfig
@@ -56,11 +56,10 @@ def fine_tune(config: WarmStartConfig) -> Summary:
     The folder appears only once it is complete. Under torchrun every process calls this.
 
     Raises:
-        FileExistsError: the output exists.
+        OSError: the output exists, or cannot be made there.
         ValueError: a row of the data is wrong, or the machine and the config do not fit.
     """
-    if config.output.exists():
-        raise FileExistsError(f"{config.output} exists: remove it, or give another folder")
+    require_new(config.output)
     rows = read_demonstrations(config.data)
     partial = config.output.with_name(f".{config.output.name}.partial")
     set_seed(config.seed)

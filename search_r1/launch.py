@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from omegaconf import DictConfig
@@ -12,6 +13,8 @@ from rich.console import Console
 
 from search_r1.checkpoints.saving import CheckpointNotSavedError
 from search_r1.config import compose
+from search_r1.disk_full import full_disk_behind
+from search_r1.disk_full import report as report_full_disk
 from search_r1.exits import BAD_INPUT, FAILED
 from search_r1.report import render_report
 from search_r1.stability.errors import AlarmStopError, RollBackError
@@ -24,7 +27,7 @@ BAD_CONFIG = BAD_INPUT
 ALARM = 3
 """An alarm stopped the run; its report is on standard error."""
 NOT_SAVED = 4
-"""A checkpoint could not be written, for example to a full disk; standard error names it."""
+"""A checkpoint, or any other file, could not be written to a full disk; standard error names it."""
 INTERRUPTED = 130
 
 
@@ -89,6 +92,13 @@ def train(run: Run) -> int:
     except CheckFailedError as error:
         console.print(render_report(error.report))
         return BAD_CONFIG
+    except OSError as error:
+        full = full_disk_behind(error)
+        if full is None:
+            raise
+        text = report_full_disk(full, Path(run.config.output_dir))
+        console.print(text, markup=False, style="red", soft_wrap=True)
+        return NOT_SAVED
     except KeyboardInterrupt:
         console.print("stopped; the same command resumes from the newest checkpoint")
         return INTERRUPTED

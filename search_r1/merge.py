@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from search_r1.checkpoints.folders import NEWEST_FILE
 from search_r1.checkpoints.recovery import require_whole
-from search_r1.files import fingerprint, write_lines
+from search_r1.files import fingerprint, require_new, write_lines
 from search_r1.platform import subprocess_environment
 from search_r1.stability.checkpoints import BEST_FILE, BestCheckpoint
 
@@ -103,11 +103,10 @@ def merge(checkpoint: Path, output: Path, *, best: bool = False) -> Path:
         FileNotFoundError: there is no checkpoint of an actor.
         ValueError: a run's own word for its newest checkpoint is none.
         BrokenCheckpointError: the checkpoint is not what was saved.
-        FileExistsError: `output` exists.
+        OSError: `output` exists, or cannot be made there.
         subprocess.CalledProcessError: verl's merger failed; it has said why on standard error.
     """
-    if output.exists():
-        raise FileExistsError(f"{output} exists: remove it, or give another folder")
+    require_new(output)
     actor = find_best(checkpoint) if best else find_actor(checkpoint)
     require_whole(actor.resolve().parent)
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from search_r1.exits import one_line_errors
+from search_r1.files import require_folder
 
 ABLATE_EXAMPLES: Final = """
 Each named axis is varied by itself, as in the paper (section 5): `mask`, `top_k`, `group_size`,
@@ -69,6 +70,7 @@ def ablate_command(
             return
         if config is None or output is None:
             raise ValueError("CONFIG and --output must be given: what to vary, and its folder")
+        require_folder(output)
         plan = session.compose(config, overrides or [], axis or [], _numbers(seeds), output)
     if dry_run:
         typer.echo(session.describe(plan))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from search_r1.files import atomic_path, fingerprint, require_folder, require_place
+from search_r1.files import atomic_path, fingerprint, require_folder, require_new, require_place
 
 
 def test_the_target_appears_when_the_block_ends(tmp_path: Path) -> None:
@@ -57,12 +57,21 @@ def test_a_file_is_no_folder_for_an_output(tmp_path: Path) -> None:
     require_folder(tmp_path / "new" / "folder")
 
 
+def test_a_new_output_is_not_there_and_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    require_new(tmp_path / "new" / "folder")
+    with pytest.raises(FileExistsError, match=r"output: .*/file exists: remove it"):
+        require_new(tmp_path / "file")
+    with pytest.raises(NotADirectoryError, match=r"output: .*/file is a file"):
+        require_new(tmp_path / "file" / "folder")
+
+
 def test_an_output_in_a_folder_of_others_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Root may write anywhere, so the answer is made.
     monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(PermissionError, match="may not be written to; give another --output"):
+    with pytest.raises(PermissionError, match="may not be written to; give another output"):
         require_place(tmp_path / "x.parquet")
 
 

@@ -1,5 +1,6 @@
 """How a training ends: exit codes, what is said, and the new start after a rollback."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -68,6 +69,29 @@ def test_a_checkpoint_that_cannot_be_saved_has_its_own_code(
     raise_in_training(RayNotSavedError(CheckpointNotSavedError("global_step_7: no space")))
     assert launch.train(RUN) == launch.NOT_SAVED == 4
     assert capsys.readouterr().err == "global_step_7: no space\n"
+
+
+class RayDiskError(RayError, OSError):
+    pass
+
+
+def test_a_full_disk_has_its_own_code_and_says_what_is_free(
+    raise_in_training: Raise, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    raise_in_training(RayDiskError(RayDiskError(full)))
+    run = Run(("ppo",), OmegaConf.create({"output_dir": str(tmp_path)}))
+    assert launch.train(run) == launch.NOT_SAVED == 4
+    said = capsys.readouterr().err
+    assert said.startswith("the disk is full: [Errno 28] No space left on device\n")
+    assert f"B in {tmp_path} (" in said
+    assert "Traceback" not in said
+
+
+def test_another_error_of_a_file_is_raised(raise_in_training: Raise) -> None:
+    raise_in_training(RayDiskError(PermissionError(errno.EACCES, "denied")))
+    with pytest.raises(RayDiskError, match="denied"):
+        launch.train(RUN)
 
 
 def test_a_dead_process_ends_with_its_name_and_no_traceback(

@@ -84,6 +84,16 @@ def test_what_is_there_is_never_replaced(
     assert merger == []
 
 
+def test_an_output_that_cannot_be_made_is_refused_before_the_merge(
+    checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]]
+) -> None:
+    checkpoint(tmp_path / "run", 3)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=r"output: .*/file is a file"):
+        merge(tmp_path / "run", tmp_path / "file" / "model")
+    assert merger == []
+
+
 def test_a_merged_folder_says_what_it_was_made_of(
     checkpoint: Checkpoint, tmp_path: Path, merger: list[list[str]]
 ) -> None:

@@ -231,6 +231,14 @@ def test_bad_demonstrations_are_named(
 
 
 @pytest.mark.slow
+def test_an_output_that_cannot_be_made_is_refused(folder: Path, invoke: Callable[..., Any]) -> None:
+    (folder / "file").touch()
+    result = invoke("--output", folder / "file" / "policy")
+    assert result.exit_code == 2
+    assert f"output: {folder / 'file'} is a file" in result.output
+
+
+@pytest.mark.slow
 def test_a_batch_that_does_not_divide_is_refused(invoke: Callable[..., Any]) -> None:
     result = invoke("--batch-size", 3, "--micro-batch-size", 2)
     assert result.exit_code == 2

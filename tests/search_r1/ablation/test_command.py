@@ -56,6 +56,13 @@ def test_a_dry_run_lists_variants_and_commands(ablate: Run, tmp_path: Path) -> N
     assert not (tmp_path / "ablation").exists()
 
 
+def test_a_folder_under_a_file_is_refused_before_anything(ablate: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = ablate("--axis=mask", f"--output={tmp_path / 'file' / 'ablation'}")
+    assert done.exit_code == 2
+    assert f"output: {tmp_path / 'file'} is a file" in done.output
+
+
 def test_a_sweep_ends_in_a_report(ablate: Run, tmp_path: Path) -> None:
     done = ablate("--axis=mask")
     assert done.exit_code == 0, done.output
