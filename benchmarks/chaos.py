@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 import psutil
+from serving import Server, serving
 
 from search_r1.checkpoints.folders import all_checkpoints
 from search_r1.checkpoints.manifest import MANIFEST
@@ -64,36 +64,6 @@ class Kill:
     left: int
     """Processes of the run that were still there later."""
     said: str
-
-
-class Server:
-    """The retrieval server, on one port for all its lives."""
-
-    def __init__(self, index: Path, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        self._command = [sys.executable, "-m", "retrieval_server", "--index", str(index)]
-        self._command += ["--port", str(port)]
-        self.start()
-        while not self._is_ready():
-            time.sleep(0.5)
-
-    def start(self) -> None:
-        """Start it, without waiting until it is ready."""
-        self.process = subprocess.Popen(  # noqa: S603 - no shell
-            self._command, stderr=subprocess.DEVNULL
-        )
-
-    def restart(self) -> None:
-        """Kill it, and start it again at once."""
-        self.process.kill()
-        self.process.wait()
-        self.start()
-
-    def _is_ready(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/health").status_code == httpx.codes.OK
-        except httpx.TransportError:
-            return False
 
 
 class Training:
@@ -234,11 +204,17 @@ def main() -> None:
         "--victims", nargs="*", choices=VICTIMS, help="in this order; else drawn by the seed"
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--port", type=int, default=8765)
     options = parser.parse_args()
+    with serving(["-m", "retrieval_server", "--index", options.world / "index"]) as server:
+        wrong = chaos(options, server)
+    print("\n".join(wrong) or "every kill was survived")
+    sys.exit(bool(wrong))
+
+
+def chaos(options: argparse.Namespace, server: Server) -> list[str]:
+    """Train twice, once with kills; what was not as it should be."""
     draw = random.Random(options.seed)
     victims = options.victims or draw.choices(list(VICTIMS), k=options.kills)
-    server = Server(options.world / "index", options.port)
     words = [
         *("cpu_quickstart", "algo=grpo", f"data.train_files={options.world}/train.parquet"),
         f"data.val_files={options.world}/test.parquet",
@@ -264,10 +240,7 @@ def main() -> None:
     if killed.steps < options.steps:
         killed.start()
         wrong += [f"the last start ended with {code}"] if (code := killed.process.wait()) else []
-    wrong += compare(alone.output, killed.output, options.steps)
-    server.process.kill()
-    print("\n".join(wrong) or "every kill was survived")
-    sys.exit(bool(wrong))
+    return wrong + compare(alone.output, killed.output, options.steps)
 
 
 if __name__ == "__main__":

@@ -13,27 +13,23 @@ answers requests one after another. The result cache is off and no question come
 import asyncio
 import json
 import os
-import signal
-import socket
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
 import numpy as np
 import psutil
 import typer
 from http_load import Load, questions
 from rich.console import Console
 from rich.table import Table
+from serving import Server, serving
 
 from retrieval_server.encoder import PRESETS, EncoderSettings, FloatArray
 from retrieval_server.openmp import share_cores
@@ -137,28 +133,9 @@ def our_server(threads: int, *flags: object) -> list[str]:
     return [str(word) for word in words]
 
 
-@contextmanager
-def server_on(index: Path, dtype: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """A server that these words of Python start, ready; its port and process id."""
-    with socket.create_server(("127.0.0.1", 0)) as holder:
-        port = holder.getsockname()[1]
-    process = subprocess.Popen(  # noqa: S603 - no shell
-        [sys.executable, *words, "--index", index, "--port", str(port), "--dtype", dtype],
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        while True:
-            assert process.poll() is None, "the server ended"
-            try:
-                if httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200:
-                    break
-            except httpx.TransportError:
-                pass
-            time.sleep(0.5)
-        yield port, process.pid
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
+def server_on(index: Path, dtype: str, words: Sequence[str]) -> AbstractContextManager[Server]:
+    """A server that these words of Python start, ready; it ends with the block."""
+    return serving([*words, "--index", index, "--dtype", dtype])
 
 
 def processor_seconds(parent: int) -> float:
@@ -206,9 +183,10 @@ def compare(
         BATCHED: our_server(threads),
     }
     for name, words in servers.items():
-        with server_on(index, dtype, words) as (port, pid):
+        with server_on(index, dtype, words) as server:
+            place = server.port, server.process.pid
             for count in clients:
-                points.append(asyncio.run(measure(name, port, pid, count, seconds)))
+                points.append(asyncio.run(measure(name, *place, count, seconds)))
                 console.print(str(points[-1]))
     engine.append(in_own_process(engine_best, index, seconds / len(BATCHES), dtype))
     return {"engine": engine, "points": [asdict(point) for point in points]}
@@ -273,8 +251,9 @@ def main(
         settings |= {"clients": CLIENTS}
         threads = threads or max(1, settings["threads"] // workers)
         words = our_server(threads, "--workers", workers)
-        with server_on(index, dtype, words) as (port, process):
-            result = asyncio.run(run_soak(port, process, workers, soak, kill_every))
+        with server_on(index, dtype, words) as server:
+            place = server.port, server.process.pid
+            result = asyncio.run(run_soak(*place, workers, soak, kill_every))
         name, lines = "soak", soak_markdown(settings, result)
     else:
         counts = [int(count) for count in clients.split(",")]

@@ -3,24 +3,18 @@
 Each run is `search-r1 train` in a process of its own; one that was stopped is resumed.
 """
 
-import contextlib
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import httpx
-from tenacity import retry, stop_after_delay, wait_fixed
-
 from benchmarks.learning.workshop import COMMAND, ROOT, Workshop
+from benchmarks.serving import serving
 from search_r1.ablation.record import exit_code, write_end
 
 CONFIG: Final = Path(__file__).with_name("learning.yaml")
-_READY_SECONDS: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +64,9 @@ def train(workshop: Workshop, experiment: Experiment, overrides: Sequence[str]) 
     ]
     if not waiting:
         return
-    with _server(workshop, experiment) as url:
+    log = workshop.folder / f"server-{experiment.name}.log"
+    with serving([*experiment.server, "--index", workshop.index], log) as server:
+        url = f"{server.url}/retrieve"
         for seed in waiting:
             folder = run_folder(workshop, experiment, seed)
             words = _words(workshop, experiment, seed, url, overrides)
@@ -98,30 +94,3 @@ def _words(
         f"search.urls=[{url}]",
         *overrides,
     ]
-
-
-@contextlib.contextmanager
-def _server(workshop: Workshop, experiment: Experiment) -> Iterator[str]:
-    """The URL of a server that is ready; it ends with the block."""
-    port = _free_port()
-    log = workshop.folder / f"server-{experiment.name}.log"
-    words = [*experiment.server, "--index", str(workshop.index), "--port", str(port)]
-    with log.open("w") as file:
-        process = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=file, stderr=file)  # noqa: S603
-    try:
-        _await_health(f"http://127.0.0.1:{port}/health")
-        yield f"http://127.0.0.1:{port}/retrieve"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-@retry(stop=stop_after_delay(_READY_SECONDS), wait=wait_fixed(0.2))
-def _await_health(url: str) -> None:
-    httpx.get(url).raise_for_status()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
