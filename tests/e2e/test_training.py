@@ -25,7 +25,11 @@ pytestmark = pytest.mark.slow
 
 Processes = Callable[[], list[Any]]
 
-RESUMED = ("trainer.save_freq=2", "trainer.val_before_train=false")
+RESUMED = (
+    "trainer.save_freq=2",
+    "trainer.val_before_train=false",
+    "trainer.total_training_steps=3",
+)
 
 PPO = ("algo=ppo", "algorithm.use_kl_in_reward=true")
 
@@ -123,12 +127,19 @@ def test_a_validation_leaves_its_trajectories(grpo: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def resumed(grpo: Any, train: Any, workshop: Path, grpo_words: tuple[str, ...]) -> Any:
-    """A run resumed from checkpoints whose newest one is broken."""
+def resumed(
+    grpo: Any, train: Any, mortal_server: Any, workshop: Path, grpo_words: tuple[str, ...]
+) -> Any:
+    """A run resumed from checkpoints whose newest one is broken, and whose server dies later."""
     folder = workshop / "resumed"
     shutil.copytree(grpo.folder / "checkpoints", folder / "checkpoints")
     flip_a_bit(shard(folder, 2))
-    return train("resumed", *grpo_words, *RESUMED)
+    killer = Thread(target=kill_the_server, args=(folder, mortal_server))
+    killer.start()
+    words = (*grpo_words, *RESUMED, "search.timeout_seconds=5")
+    run = train("resumed", *words, url=mortal_server.url)
+    killer.join()
+    return run
 
 
 def test_a_resumed_run_passes_over_a_broken_checkpoint_and_repeats_the_step(
@@ -144,21 +155,11 @@ def test_a_resumed_run_passes_over_a_broken_checkpoint_and_repeats_the_step(
     )
 
 
-def test_a_run_stops_when_its_server_dies(
-    grpo: Any, train: Any, mortal_server: Any, workshop: Path, grpo_words: tuple[str, ...]
-) -> None:
-    folder, checkpoints = workshop / "deserted", grpo.folder / "checkpoints"
-    shutil.copytree(checkpoints / "global_step_1", folder / "checkpoints" / "global_step_1")
-    (folder / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("1")
-    killer = Thread(target=kill_the_server, args=(folder, mortal_server))
-    killer.start()
-    words = (*grpo_words, *RESUMED, "search.timeout_seconds=5")
-    ended = train("deserted", *words, url=mortal_server.url)
-    killer.join()
-    assert ended.code == 1
-    assert "more than search.max_failure_rate" in ended.log
-    assert mortal_server.url in ended.log
-    assert not ended.metrics()  # nothing was trained on in step 2
+def test_a_run_stops_when_its_server_dies(resumed: Any, mortal_server: Any) -> None:
+    assert resumed.code == 1
+    assert "more than search.max_failure_rate" in resumed.log
+    assert mortal_server.url in resumed.log
+    assert set(resumed.metrics()) == {2}  # nothing was trained on in step 3
 
 
 def test_a_run_whose_engine_is_killed_says_so_and_leaves_nothing(
@@ -167,7 +168,7 @@ def test_a_run_whose_engine_is_killed_says_so_and_leaves_nothing(
     killed: list[float] = []
     killer = Thread(target=kill_the_engine, args=(resumed.folder, left_of_runs, killed))
     killer.start()
-    ended = train("resumed", *grpo_words, *RESUMED, "trainer.total_training_steps=3")
+    ended = train("resumed", *grpo_words, *RESUMED)
     seconds = time.monotonic() - killed[0]
     killer.join()
     assert ended.code == 1
@@ -185,7 +186,9 @@ def flip_a_bit(path: Path) -> None:
 
 
 def kill_the_server(run: Path, server: Any) -> None:
+    """Once the first step of a run is over."""
     await_first_step(run)
+    wait_until(lambda: any(log.stat().st_size for log in (run / "metrics").glob("*.jsonl")), 900)
     server.process.kill()
     server.process.wait()
 
